@@ -1,0 +1,185 @@
+package booking
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatfence/db"
+	"seatfence/internal/failpoint"
+	"seatfence/seats"
+)
+
+// HoldChange adds seats to an open hold, drops some, extends it, or all three at once. Adding a seat that the hold has already changes
+// nothing, so that the request can be repeated. ExpectedTotal, in minor units, refuses the change with ErrPriceChanged if the hold would
+// then cost something else.
+type HoldChange struct {
+	Add           []seats.Want
+	Drop          []seats.ID
+	Extend        bool
+	ExpectedTotal *int64
+}
+
+// ChangeHold changes the caller's own open hold, all or nothing. Only Extend moves its end; whoever adds or drops seats leaves the
+// check-out.
+func (s *Service) ChangeHold(ctx context.Context, caller Caller, id HoldID, change HoldChange) (hold Hold, err error) {
+	if err := s.checkChange(change); err != nil {
+		return Hold{}, err
+	}
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		hold, err = s.changeHold(ctx, tx, caller, id, change)
+		return err
+	})
+	return hold, answer(s.refusal(ctx, err, caller, id.Event, change.Add))
+}
+
+func (s *Service) checkChange(change HoldChange) error {
+	if len(change.Add) == 0 && len(change.Drop) == 0 && !change.Extend {
+		return invalid("", "no_change", "one of add, drop and extend is needed")
+	}
+	if err := s.checkWants("/add", change.Add); err != nil {
+		return err
+	}
+	drops := make([]seats.Want, len(change.Drop))
+	for i, id := range change.Drop {
+		drops[i] = seats.Want{ID: id, Type: seats.Standard}
+		if slices.ContainsFunc(change.Add, func(w seats.Want) bool { return w.ID == id }) {
+			return invalid("/drop", "duplicate_seat", "seat %d cannot be added and dropped at once", id)
+		}
+	}
+	return s.checkWants("/drop", drops)
+}
+
+func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID, change HoldChange) (Hold, error) {
+	if len(change.Add) > 0 {
+		if err := s.lockCap(ctx, tx, caller, id.Event); err != nil {
+			return Hold{}, err
+		}
+	}
+	if _, err := lockEvent(ctx, tx, caller, id.Event, newSale); err != nil {
+		return Hold{}, err
+	}
+	row, kept, err := lockHold(ctx, tx, caller, id)
+	if err != nil {
+		return Hold{}, err
+	}
+	dropped, adds, rest, err := split(kept, change)
+	if err != nil {
+		return Hold{}, err
+	}
+	switch n := len(rest) + len(adds); {
+	case n == 0:
+		return Hold{}, invalid("/drop", "empty_hold", "a hold keeps at least one seat; release it instead")
+	case n > s.limits.Seats:
+		return Hold{}, invalid("/add", "too_many_seats", "at most %d seats can be held at once", s.limits.Seats)
+	}
+	if len(adds) > 0 {
+		if err := s.checkCap(ctx, tx, caller, id.Event, len(adds)-len(dropped)); err != nil {
+			return Hold{}, err
+		}
+	}
+	if err := lockChanged(ctx, tx, id.Event, kept, adds); err != nil {
+		return Hold{}, err
+	}
+	if err := drop(ctx, tx, caller, id, dropped); err != nil {
+		return Hold{}, err
+	}
+	until := row.ExpiresAt
+	if change.Extend {
+		if until, err = s.extend(ctx, tx, id, rest); err != nil {
+			return Hold{}, err
+		}
+	}
+	if len(adds) > 0 {
+		if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
+			return Hold{}, err
+		}
+		taken, err := seats.HoldFor(ctx, tx, id.Event, id.Key, caller.ID, until, adds)
+		if err != nil {
+			return Hold{}, err
+		}
+		if len(taken) < len(adds) {
+			return Hold{}, errLost
+		}
+	}
+	if len(adds)+len(dropped) > 0 {
+		if _, err := queries.HoldSetCheckout(ctx, tx, db.HoldSetCheckoutParams{EventID: int64(id.Event), ID: id.Key}); err != nil {
+			return Hold{}, err
+		}
+	}
+	hold, err := s.readHold(ctx, tx, caller, id)
+	if err == nil && change.ExpectedTotal != nil && *change.ExpectedTotal != hold.Total {
+		return Hold{}, ErrPriceChanged
+	}
+	return hold, err
+}
+
+// split sorts the seats of a hold into those that go and those that stay, and leaves of the additions those that it does not have.
+func split(kept []HeldSeat, change HoldChange) (dropped []seats.Taken, adds []seats.Want, rest []seats.ID, err error) {
+	have := map[seats.ID]bool{}
+	for _, seat := range kept {
+		have[seat.ID] = true
+		if slices.Contains(change.Drop, seat.ID) {
+			dropped = append(dropped, seat.Taken)
+		} else {
+			rest = append(rest, seat.ID)
+		}
+	}
+	if len(dropped) < len(change.Drop) {
+		return nil, nil, nil, invalid("/drop", "not_in_hold", "the hold does not have one of these seats")
+	}
+	for _, w := range change.Add {
+		if !have[w.ID] {
+			adds = append(adds, w)
+		}
+	}
+	return dropped, adds, rest, nil
+}
+
+// lockChanged takes all rows that the change may write in one go, so that the order of ids holds across drop, extend and add.
+func lockChanged(ctx context.Context, tx pgx.Tx, event seats.EventID, kept []HeldSeat, adds []seats.Want) error {
+	ids := seats.IDs(adds)
+	for _, seat := range kept {
+		ids = append(ids, seat.ID)
+	}
+	n, err := seats.Lock(ctx, tx, event, ids)
+	if err == nil && n < len(ids) {
+		return errLost
+	}
+	return err
+}
+
+func drop(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID, dropped []seats.Taken) error {
+	if len(dropped) == 0 {
+		return nil
+	}
+	if _, err := seats.Release(ctx, tx, id.Event, id.Key, HoldReleased, &caller.ID, dropped); err != nil {
+		return err
+	}
+	ids := make([]seats.ID, len(dropped))
+	for i, seat := range dropped {
+		ids[i] = seat.ID
+	}
+	return queries.HoldSeatDelete(ctx, tx, db.HoldSeatDeleteParams{EventID: int64(id.Event), HoldID: id.Key, Ids: ids})
+}
+
+// extend moves the end of the hold and of its seats together. The hold's row is locked and live, so all of its seats are still its own
+// unless their time ran out between two statements.
+func (s *Service) extend(ctx context.Context, tx pgx.Tx, id HoldID, ids []seats.ID) (until time.Time, err error) {
+	until, err = queries.HoldExtend(ctx, tx, db.HoldExtendParams{
+		EventID: int64(id.Event), ID: id.Key, Ttl: s.limits.HoldTTL, MaxExtensions: int32(s.limits.Extensions),
+	})
+	if db.NotFound(err) {
+		return until, ErrExtensionLimit
+	}
+	if err != nil {
+		return until, err
+	}
+	moved, err := seats.Extend(ctx, tx, id.Event, id.Key, until, ids)
+	if err == nil && len(moved) < len(ids) {
+		return until, ErrHoldExpired
+	}
+	return until, err
+}

@@ -1,0 +1,274 @@
+package booking
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatfence/db"
+	"seatfence/seats"
+)
+
+// The statuses of an event, and what its organizer may change each to.
+const (
+	StatusDraft     = "draft"
+	StatusOnSale    = "on_sale"
+	StatusPaused    = "paused"
+	StatusEnded     = "ended"
+	StatusCancelled = "cancelled"
+)
+
+var reachableFrom = map[string][]string{
+	StatusOnSale:    {StatusDraft, StatusPaused, StatusOnSale},
+	StatusPaused:    {StatusOnSale, StatusPaused},
+	StatusEnded:     {StatusOnSale, StatusPaused, StatusEnded},
+	StatusCancelled: {StatusDraft, StatusOnSale, StatusPaused, StatusEnded, StatusCancelled},
+}
+
+// What an event asks of its buyers before they can confirm.
+const (
+	PaymentNone     = "none"
+	PaymentRequired = "required"
+)
+
+// Event is an event as callers see it. Times are UTC; Timezone is the venue's IANA zone.
+type Event struct {
+	ID           seats.EventID
+	Organizer    int64
+	Name         string
+	Venue        string
+	StartsAt     time.Time
+	Timezone     string
+	Currency     string
+	Payment      string
+	Status       string
+	SaleStartsAt time.Time
+	SaleEndsAt   time.Time
+	ServerTime   time.Time
+}
+
+// EventDetail is an event with its prices and areas and how much of each is left.
+type EventDetail struct {
+	Event
+	Sections []Section
+}
+
+// Section counts the seats of a section, or the places of an area (Area set), of one category and price. FirstSeat orders them.
+type Section struct {
+	Name      string
+	Area      *int32
+	Category  string
+	Price     int64
+	Total     int64
+	Free      int64
+	Held      int64
+	Booked    int64
+	Blocked   int64
+	FirstSeat seats.ID
+}
+
+// EventPage is where a list of events goes on: after the event that starts then and has that id.
+type EventPage struct {
+	AfterStart time.Time `json:"s"`
+	AfterID    int64     `json:"i"`
+}
+
+// Events lists events by their start: for a key those of its organizer, drafts included; for a buyer everybody's that are not drafts.
+func (s *Service) Events(ctx context.Context, caller Caller, page EventPage, n int) ([]Event, error) {
+	p := db.EventListParams{AfterStart: page.AfterStart, AfterID: page.AfterID, MaxRows: int32(n)}
+	if caller.Kind != Buyer {
+		p.OrganizerID = &caller.Organizer
+	}
+	rows, err := queries.EventList(ctx, s.pool, p)
+	if err != nil {
+		return nil, answer(fmt.Errorf("list events: %w", err))
+	}
+	list := make([]Event, len(rows))
+	for i, r := range rows {
+		list[i] = eventOf(db.EventGetRow(r))
+	}
+	return list, nil
+}
+
+// Event returns one event with its sections.
+func (s *Service) Event(ctx context.Context, caller Caller, id seats.EventID) (EventDetail, error) {
+	event, err := s.visible(ctx, caller, id)
+	if err != nil {
+		return EventDetail{}, err
+	}
+	parts, err := sections(ctx, s.pool, id)
+	return EventDetail{event, parts}, answer(err)
+}
+
+func sections(ctx context.Context, conn db.DBTX, id seats.EventID) ([]Section, error) {
+	rows, err := queries.EventAvailability(ctx, conn, int64(id))
+	if err != nil {
+		return nil, fmt.Errorf("count seats: %w", err)
+	}
+	parts := make([]Section, len(rows))
+	for i, r := range rows {
+		parts[i] = Section{
+			Name: r.Section, Area: r.AreaID, Category: r.Category, Price: r.Price, FirstSeat: r.FirstSeat,
+			Total: r.Total, Booked: r.Booked, Blocked: r.Blocked, Held: r.Held, Free: r.Total - r.Booked - r.Blocked - r.Held,
+		}
+	}
+	return parts, nil
+}
+
+// visible returns the event if the caller may know it. A key knows its organizer's events, a buyer all but drafts.
+func (s *Service) visible(ctx context.Context, caller Caller, id seats.EventID) (Event, error) {
+	row, err := queries.EventGet(ctx, s.pool, int64(id))
+	switch {
+	case db.NotFound(err):
+		return Event{}, ErrNotFound
+	case err != nil:
+		return Event{}, answer(fmt.Errorf("read event: %w", err))
+	case !caller.sees(row.OrganizerID, row.Status):
+		return Event{}, ErrNotFound
+	}
+	return eventOf(row), nil
+}
+
+func (c Caller) sees(organizer int64, status string) bool {
+	if c.Kind == Buyer {
+		return status != StatusDraft
+	}
+	return c.Organizer == organizer
+}
+
+// EventChange says what of an event to change; nil leaves a field as it is.
+type EventChange struct {
+	Name         *string
+	Venue        *string
+	StartsAt     *time.Time
+	Status       *string
+	SaleStartsAt *time.Time
+	SaleEndsAt   *time.Time
+}
+
+const pauseWait = 10 * time.Second
+
+// UpdateEvent changes an event of the organizer. A pause, an end or a cancel waits for the sales that are under way, and no sale commits
+// after it; the holds and bookings of a cancelled event are undone by Sweep, in transactions of their own.
+func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.EventID, change EventChange) (Event, error) {
+	if caller.Kind != Organizer {
+		return Event{}, ErrForbidden
+	}
+	before, err := s.visible(ctx, caller, id)
+	if err != nil {
+		return Event{}, err
+	}
+	from := []string{StatusDraft, StatusOnSale, StatusPaused, StatusEnded}
+	if change.Status != nil {
+		from = reachableFrom[*change.Status]
+	}
+	start, end := before.SaleStartsAt, before.SaleEndsAt
+	if change.SaleStartsAt != nil {
+		start = *change.SaleStartsAt
+	}
+	if change.SaleEndsAt != nil {
+		end = *change.SaleEndsAt
+	}
+	if !start.Before(end) {
+		return Event{}, invalid("/sale_ends_at", "bad_window", "the sale must end after it starts")
+	}
+	var row db.EventUpdateRow
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := queries.EventLockForChange(ctx, tx, pauseWait.String()); err != nil {
+			return err
+		}
+		row, err = queries.EventUpdate(ctx, tx, db.EventUpdateParams{
+			ID: int64(id), OrganizerID: caller.Organizer, FromStatus: from,
+			Name: change.Name, Venue: change.Venue, StartsAt: change.StartsAt, Status: change.Status,
+			SaleStartsAt: change.SaleStartsAt, SaleEndsAt: change.SaleEndsAt,
+		})
+		return err
+	})
+	if db.NotFound(err) {
+		return Event{}, ErrBadTransition
+	}
+	if err != nil {
+		return Event{}, answer(fmt.Errorf("update event: %w", err))
+	}
+	return eventOf(db.EventGetRow(row)), nil
+}
+
+func eventOf(r db.EventGetRow) Event {
+	return Event{
+		ID: seats.EventID(r.ID), Organizer: r.OrganizerID, Name: r.Name, Venue: r.Venue, StartsAt: r.StartsAt.UTC(), Timezone: r.Timezone,
+		Currency: r.Currency, Payment: r.Payment, Status: r.Status, SaleStartsAt: r.SaleStartsAt.UTC(), SaleEndsAt: r.SaleEndsAt.UTC(),
+		ServerTime: r.ServerTime.UTC(),
+	}
+}
+
+// NewEvent is an event to be made: what it is, and the house it is sold in.
+type NewEvent struct {
+	Name         string
+	Venue        string
+	StartsAt     time.Time
+	Timezone     string
+	Currency     string
+	Payment      string
+	Status       string // draft or on_sale
+	SaleStartsAt time.Time
+	SaleEndsAt   time.Time
+	House        seats.House
+}
+
+// CreateEvent makes an event with all its seats. The idempotency key is the organizer's, not an event's.
+func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotency, spec NewEvent) (Event, bool, error) {
+	if caller.Kind != Organizer {
+		return Event{}, false, ErrForbidden
+	}
+	if err := spec.check(); err != nil {
+		return Event{}, false, err
+	}
+	owner := Caller{Kind: Organizer, ID: caller.ID, Organizer: caller.Organizer}
+	return once(ctx, s, 0, owner, key, func(ctx context.Context) (Event, error) {
+		id := seats.EventID(rand.Int64N(math.MaxInt64) + 1)
+		var event Event
+		err := s.inTx(ctx, func(tx pgx.Tx) error {
+			if err := queries.LongStatements(ctx, tx); err != nil {
+				return err
+			}
+			if err := queries.EventInsert(ctx, tx, db.EventInsertParams{
+				ID: int64(id), OrganizerID: caller.Organizer, Name: spec.Name, Venue: spec.Venue, StartsAt: spec.StartsAt,
+				Timezone: spec.Timezone, Currency: spec.Currency, Payment: spec.Payment, Status: spec.Status,
+				SaleStartsAt: spec.SaleStartsAt, SaleEndsAt: spec.SaleEndsAt,
+			}); err != nil {
+				return err
+			}
+			if err := seats.Build(ctx, tx, id, spec.House); err != nil {
+				return err
+			}
+			row, err := queries.EventGet(ctx, tx, int64(id))
+			if err != nil {
+				return err
+			}
+			event = eventOf(row)
+			return remember(ctx, tx, 0, owner, key, event)
+		})
+		return event, err
+	}, recalled[Event])
+}
+
+func (e NewEvent) check() error {
+	if _, err := time.LoadLocation(e.Timezone); err != nil || e.Timezone == "Local" || e.Timezone == "" {
+		return invalid("/timezone", "unknown_timezone", "an IANA zone is needed, such as Europe/Berlin")
+	}
+	if !e.SaleStartsAt.Before(e.SaleEndsAt) {
+		return invalid("/sale_ends_at", "bad_window", "the sale must end after it starts")
+	}
+	if !slices.Contains([]string{StatusDraft, StatusOnSale}, e.Status) {
+		return invalid("/status", "bad_status", "a new event is draft or on_sale")
+	}
+	if defect := e.House.Check(); defect != nil {
+		return invalid(defect.Pointer, defect.Code, "%s", defect.Detail)
+	}
+	return nil
+}

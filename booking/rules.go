@@ -1,0 +1,253 @@
+package booking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatfence/db"
+	"seatfence/seats"
+)
+
+// saleKind says what a write asks of its event: a live hold has kept the sale's window, everything else must be inside it.
+type saleKind int
+
+const (
+	newSale saleKind = iota
+	heldSale
+)
+
+// lockEvent is the one check of an event that hold, change, extend, check-out and confirm share, under a lock that a pause or a cancel
+// waits for. Without the lock a sale could commit into an event that was cancelled a moment ago.
+func lockEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID, kind saleKind) (db.EventLockForSaleRow, error) {
+	event, err := queries.EventLockForSale(ctx, tx, int64(id))
+	switch {
+	case db.NotFound(err), err == nil && !caller.sees(event.OrganizerID, event.Status):
+		return event, ErrNotFound
+	case err != nil:
+		return event, fmt.Errorf("lock event: %w", err)
+	}
+	return event, onSale(event.Status, event.SaleStarted, event.SaleEnded, kind)
+}
+
+func onSale(status string, started, ended bool, kind saleKind) error {
+	switch {
+	case status == StatusDraft:
+		return ErrEventDraft
+	case status == StatusPaused:
+		return ErrEventPaused
+	case status == StatusEnded:
+		return ErrEventEnded
+	case status == StatusCancelled:
+		return ErrEventCancelled
+	case kind == newSale && !started:
+		return ErrSaleNotStarted
+	case kind == newSale && ended:
+		return ErrSaleEnded
+	}
+	return nil
+}
+
+// lockCap makes one caller's holds on one event take turns.
+func (s *Service) lockCap(ctx context.Context, tx pgx.Tx, caller Caller, event seats.EventID) error {
+	if err := queries.BuyerCapLock(ctx, tx, db.BuyerCapLockParams{EventID: int64(event), Buyer: caller.ID}); err != nil {
+		return fmt.Errorf("lock cap: %w", err)
+	}
+	return nil
+}
+
+// checkCap counts under lockCap: what another request of the caller has committed is in the count.
+func (s *Service) checkCap(ctx context.Context, tx pgx.Tx, caller Caller, event seats.EventID, more int) error {
+	held, err := queries.HeldCount(ctx, tx, db.HeldCountParams{EventID: int64(event), Buyer: caller.ID})
+	if err != nil {
+		return fmt.Errorf("count held seats: %w", err)
+	}
+	limit := s.limits.HeldByBuyer
+	if caller.Kind != Buyer {
+		limit = s.limits.HeldByKey
+	}
+	if int(held)+more > limit {
+		return ErrHoldLimit
+	}
+	return nil
+}
+
+// checkSelection looks at what can be said of a selection without the database.
+func (s *Service) checkSelection(wants []seats.Want, places *AreaPlaces) error {
+	switch {
+	case (len(wants) > 0) == (places != nil):
+		return invalid("/seats", "seats_or_ga", "either seats or places of an area are needed")
+	case places != nil && (places.Quantity < 1 || places.Quantity > s.limits.Seats):
+		return invalid("/ga/quantity", "bad_quantity", "between 1 and %d places can be had at once", s.limits.Seats)
+	}
+	return s.checkWants("/seats", wants)
+}
+
+func (s *Service) checkWants(pointer string, wants []seats.Want) error {
+	if len(wants) > s.limits.Seats {
+		return invalid(pointer, "too_many_seats", "at most %d seats can be had at once", s.limits.Seats)
+	}
+	return checkEach(pointer, wants)
+}
+
+func checkEach(pointer string, wants []seats.Want) error {
+	seen := map[seats.ID]bool{}
+	for i, w := range wants {
+		at := fmt.Sprintf("%s/%d", pointer, i)
+		switch {
+		case w.ID < 1:
+			return invalid(at, "bad_seat", "a seat's id is a positive number")
+		case seen[w.ID]:
+			return invalid(at, "duplicate_seat", "seat %d stands earlier in the list", w.ID)
+		case w.Type != seats.Standard:
+			return invalid(at, "unknown_type", "the event has no ticket type of this name")
+		}
+		seen[w.ID] = true
+	}
+	return nil
+}
+
+// choose returns the seats to write: the named ones, their rows locked in id order when there are several, or free places of the area.
+func (s *Service) choose(ctx context.Context, tx pgx.Tx, event seats.EventID, wants []seats.Want, places *AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
+	if places != nil {
+		return s.pick(ctx, tx, event, *places, patience)
+	}
+	if len(wants) == 1 {
+		return wants, nil
+	}
+	n, err := seats.Lock(ctx, tx, event, seats.IDs(wants))
+	if err != nil {
+		return nil, fmt.Errorf("lock seats: %w", err)
+	}
+	if n < len(wants) {
+		return nil, errLost
+	}
+	return wants, nil
+}
+
+// choosing runs a transaction that may pick places of an area: in haste first, and if too few were left, once more with patience. Only
+// the patient one may say that the area is sold out.
+func (s *Service) choosing(ctx context.Context, fn func(tx pgx.Tx, patience seats.Patience) error) error {
+	err := s.inTx(ctx, func(tx pgx.Tx) error { return fn(tx, seats.Hasty) })
+	if errors.Is(err, seats.ErrTooFew) {
+		err = s.inTx(ctx, func(tx pgx.Tx) error { return fn(tx, seats.Patient) })
+	}
+	if errors.Is(err, seats.ErrTooFew) {
+		return ErrSoldOut
+	}
+	return err
+}
+
+// pick chooses free places of the area, looking first where this node found some last.
+func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, places AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
+	area, err := queries.AreaGet(ctx, tx, db.AreaGetParams{EventID: int64(event), ID: places.Area})
+	if db.NotFound(err) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read area: %w", err)
+	}
+	cursor := s.cursor(event, area.ID)
+	ids, err := seats.PickPlaces(ctx, tx, event, seats.Range{First: area.FirstSeat, Beyond: area.FirstSeat + area.Capacity}, cursor.Load(), places.Quantity, patience)
+	if err != nil {
+		return nil, fmt.Errorf("pick places: %w", err)
+	}
+	cursor.Store(slices.Max(ids) + 1)
+	wants := make([]seats.Want, len(ids))
+	for i, id := range ids {
+		wants[i] = seats.Want{ID: id, Fence: seats.AnyFence, Type: seats.Standard}
+	}
+	return wants, nil
+}
+
+// maxAlternatives is how many free seats a refusal names.
+const maxAlternatives = 6
+
+// refusal turns the failure of a write into what its caller is told. For lost seats it reads, after the roll-back, who has them; if
+// they have come free in between, the caller may simply try again.
+func (s *Service) refusal(ctx context.Context, err error, caller Caller, event seats.EventID, wants []seats.Want) error {
+	switch {
+	case err == nil:
+		return nil
+	case db.LockTimedOut(err):
+		return Busy(seats.IDs(wants))
+	case db.Violates(err, db.ConstraintLiveTicket), db.Violates(err, db.ConstraintLedger):
+		if s.Guarded != nil {
+			s.Guarded()
+		}
+	case !errors.Is(err, errLost):
+		return err
+	}
+	rows, err := seats.ByID(ctx, s.pool, event, seats.IDs(wants))
+	if err != nil {
+		return answer(fmt.Errorf("read lost seats: %w", err))
+	}
+	refusal := &SeatsError{Seats: losers(caller, event, wants, rows)}
+	if len(refusal.Seats) == 0 {
+		return Busy(seats.IDs(wants))
+	}
+	refusal.Code = codeOf(refusal.Seats)
+	if refusal.Code == CodeSeatTaken || refusal.Code == CodeSeatYours {
+		lost := refusal.Seats[0]
+		var prices []int64
+		for _, r := range rows {
+			prices = append(prices, r.Price)
+		}
+		refusal.Alternatives, err = seats.Near(ctx, s.pool, event, lost.ID, prices, seats.IDs(wants), maxAlternatives)
+		if err != nil {
+			return answer(fmt.Errorf("look for other seats: %w", err))
+		}
+	}
+	return refusal
+}
+
+// losers says of each wanted seat that its row does not give to the caller why that is so.
+func losers(caller Caller, event seats.EventID, wants []seats.Want, rows []seats.Row) []LostSeat {
+	byID := map[seats.ID]seats.Row{}
+	for _, r := range rows {
+		byID[r.ID] = r
+	}
+	var lost []LostSeat
+	for _, w := range wants {
+		r, known := byID[w.ID]
+		l := LostSeat{ID: w.ID, Place: r.Place, Fence: r.Fence}
+		switch {
+		case !known:
+			l.Reason = ReasonUnknown
+		case r.State == seats.Booked && *r.Buyer == caller.ID:
+			l.Reason = ReasonYours
+		case r.State == seats.Booked:
+			l.Reason = ReasonBooked
+		case r.State == seats.Blocked:
+			l.Reason = ReasonBlocked
+		case r.State == seats.Held && r.Holder != nil && *r.Holder == caller.ID:
+			l.Reason, l.HeldUntil, l.Hold = ReasonYours, r.HeldUntil, &HoldID{event, *r.Hold}
+		case r.State == seats.Held:
+			l.Reason, l.HeldUntil = ReasonHeld, r.HeldUntil
+		case w.Fence >= 0 && w.Fence != r.Fence:
+			l.Reason = ReasonStale
+		default:
+			continue
+		}
+		lost = append(lost, l)
+	}
+	return lost
+}
+
+func codeOf(lost []LostSeat) string {
+	has := func(reason string) bool {
+		return slices.ContainsFunc(lost, func(l LostSeat) bool { return l.Reason == reason })
+	}
+	switch {
+	case has(ReasonUnknown):
+		return CodeSeatUnknown
+	case has(ReasonBooked), has(ReasonHeld), has(ReasonBlocked):
+		return CodeSeatTaken
+	case has(ReasonYours):
+		return CodeSeatYours
+	}
+	return CodeStaleFence
+}

@@ -1,0 +1,74 @@
+package booking
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatfence/db"
+	"seatfence/seats"
+)
+
+// House is the numbered seats of an event, or of one section of it, and the counts of its areas.
+type House struct {
+	Event Event
+	Seats []seats.Seat
+	Areas []Section
+}
+
+// Seats returns the state of an event's seats as of Event.ServerTime. Section, if not nil, limits the numbered seats to that section.
+func (s *Service) Seats(ctx context.Context, caller Caller, id seats.EventID, section *string) (house House, err error) {
+	err = db.Snapshot(ctx, s.pool, func(tx pgx.Tx) error {
+		row, err := queries.EventGet(ctx, tx, int64(id))
+		if db.NotFound(err) || err == nil && !caller.sees(row.OrganizerID, row.Status) {
+			return ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("read event: %w", err)
+		}
+		house.Event = eventOf(row)
+		if house.Seats, err = seats.List(ctx, tx, id, section); err != nil {
+			return fmt.Errorf("list seats: %w", err)
+		}
+		sections, err := sections(ctx, tx, id)
+		for _, part := range sections {
+			if part.Area != nil {
+				house.Areas = append(house.Areas, part)
+			}
+		}
+		return err
+	})
+	return house, answer(err)
+}
+
+// Seat returns one seat.
+func (s *Service) Seat(ctx context.Context, caller Caller, event seats.EventID, id seats.ID) (seats.Seat, error) {
+	if _, err := s.visible(ctx, caller, event); err != nil {
+		return seats.Seat{}, err
+	}
+	rows, err := seats.ByID(ctx, s.pool, event, []seats.ID{id})
+	switch {
+	case err != nil:
+		return seats.Seat{}, answer(fmt.Errorf("read seat: %w", err))
+	case len(rows) == 0:
+		return seats.Seat{}, ErrNotFound
+	}
+	return rows[0].Seat, nil
+}
+
+// History returns up to n changes of a seat, newest first, of an organizer's own event; before limits them to older fences, if not 0.
+func (s *Service) History(ctx context.Context, caller Caller, event seats.EventID, id seats.ID, before int64, n int) ([]seats.Change, error) {
+	if caller.Kind != Organizer {
+		return nil, ErrForbidden
+	}
+	if _, err := s.Seat(ctx, caller, event, id); err != nil {
+		return nil, err
+	}
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	changes, err := seats.History(ctx, s.pool, event, id, before, n)
+	return changes, answer(err)
+}

@@ -1,0 +1,17 @@
+-- name: OrganizerInsert :one
+INSERT INTO organizers (name) VALUES (@name) RETURNING id;
+
+-- name: OrganizerByName :one
+SELECT id FROM organizers WHERE name = @name ORDER BY id LIMIT 1;
+
+-- name: APIKeyInsert :exec
+INSERT INTO api_keys (id, organizer_id, name, scope, secret_hash) VALUES (@id, @organizer_id, @name, @scope, @secret_hash);
+
+-- name: APIKeyGet :one
+SELECT * FROM api_keys WHERE id = @id AND revoked_at IS NULL;
+
+-- name: APIKeyList :many
+SELECT k.*, o.name AS organizer FROM api_keys k JOIN organizers o ON o.id = k.organizer_id ORDER BY k.created_at, k.id;
+
+-- name: APIKeyRevoke :execrows
+UPDATE api_keys SET revoked_at = now() WHERE id = @id AND revoked_at IS NULL;

@@ -1,0 +1,91 @@
+-- name: Sell :many
+-- The sale: seats, booking, tickets, ledger, outbox and idempotency row in one statement, all from the rows that the conditional
+-- UPDATE returned. Fewer rows than ids: somebody else has the rest, and the caller rolls back. One seat needs no transaction around it:
+-- zero rows sold means nothing written. A used idempotency key fails the whole statement (23505).
+--   hold_id   sells what this hold still owns, by the fences it was given; NULL sells what is free or whose hold has run out
+--   fences    the fence to expect, or -1; prices: the price that was promised, or -1 for the seat's own
+WITH ev AS (
+    SELECT e.id, e.currency, e.timezone FROM events e
+    WHERE e.id = @event_id AND e.status = 'on_sale'
+      AND (@any_seller::boolean OR e.payment = 'none')
+      AND (sqlc.narg('organizer_id')::bigint IS NULL OR e.organizer_id = sqlc.narg('organizer_id'))
+      AND (sqlc.narg('hold_id')::uuid IS NOT NULL
+           OR (e.sale_starts_at <= statement_timestamp() AND e.sale_ends_at > statement_timestamp()))
+    FOR SHARE
+), want AS (
+    SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@prices::bigint[]) AS price,
+           unnest(@types::text[]) AS type, unnest(@codes::text[]) AS code
+), sold AS (
+    UPDATE seats s
+    SET buyer = @buyer::uuid, booking_id = @booking_id::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
+    FROM ev, want w
+    WHERE s.event_id = @event_id AND s.id = w.id
+      AND s.buyer IS NULL AND s.block_id IS NULL
+      AND (w.fence < 0 OR s.fence = w.fence)
+      AND CASE WHEN sqlc.narg('hold_id')::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
+               ELSE s.hold_id = sqlc.narg('hold_id') END
+    RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code,
+              CASE WHEN w.price < 0 THEN s.price ELSE w.price END AS price, ev.currency, ev.timezone
+), booked AS (
+    INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, payment_reference, hold_id, total, currency, created_at)
+    SELECT @event_id, @booking_id, @number, @buyer, @buyer_name, @buyer_email, sqlc.narg('payment_reference'), sqlc.narg('hold_id'),
+           sum(price), min(currency), statement_timestamp()
+    FROM sold HAVING count(*) > 0
+), ticketed AS (
+    INSERT INTO tickets (event_id, booking_id, seat_id, fence, type, price, code)
+    SELECT @event_id, @booking_id, id, fence, type, price, code FROM sold
+), logged AS (
+    INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
+    SELECT @event_id, id, fence, 'sold', @buyer, @booking_id, statement_timestamp() FROM sold
+), posted AS (
+    INSERT INTO outbox (event_id, booking_id, kind, created_at)
+    SELECT @event_id, @booking_id, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
+), answered AS (
+    INSERT INTO idempotency_keys (event_id, caller, key, fingerprint, result, created_at)
+    SELECT @event_id, @buyer, @key::text, @fingerprint::bytea,
+           jsonb_build_object('booking', @booking_id), statement_timestamp()
+    FROM sold HAVING count(*) > 0
+)
+SELECT o.id, o.section, o.row_label, o.number, o.fence, o.price::bigint AS price, o.type::text AS type, o.code::text AS code, o.currency, o.timezone,
+       statement_timestamp()::timestamptz AS created_at
+FROM sold o ORDER BY o.id;
+
+-- name: BookingGet :one
+SELECT sqlc.embed(b), e.organizer_id, e.timezone FROM bookings b JOIN events e ON e.id = b.event_id
+WHERE b.event_id = @event_id AND b.id = @id;
+
+-- name: BookingLock :one
+SELECT sqlc.embed(b), e.organizer_id, e.timezone FROM bookings b JOIN events e ON e.id = b.event_id
+WHERE b.event_id = @event_id AND b.id = @id FOR UPDATE OF b;
+
+-- name: BookingTickets :many
+SELECT t.*, s.section, s.row_label, s.number FROM tickets t
+JOIN seats s ON s.event_id = t.event_id AND s.id = t.seat_id
+WHERE t.event_id = @event_id AND t.booking_id = @booking_id
+ORDER BY t.seat_id;
+
+-- name: BookingCancel :one
+UPDATE bookings SET status = 'cancelled', cancelled_at = statement_timestamp()
+WHERE event_id = @event_id AND id = @id AND status = 'confirmed'
+RETURNING cancelled_at;
+
+-- name: TicketsCancel :many
+UPDATE tickets SET status = 'cancelled'
+WHERE event_id = @event_id AND booking_id = @booking_id AND status = 'valid'
+RETURNING seat_id;
+
+-- name: BookingList :many
+-- Newest first. organizer_id or buyer says whose; the rest narrows.
+SELECT sqlc.embed(b), e.organizer_id, e.timezone FROM bookings b JOIN events e ON e.id = b.event_id
+WHERE (sqlc.narg('organizer_id')::bigint IS NULL OR e.organizer_id = sqlc.narg('organizer_id'))
+  AND (sqlc.narg('buyer')::uuid IS NULL OR b.buyer = sqlc.narg('buyer'))
+  AND (sqlc.narg('event_id')::bigint IS NULL OR b.event_id = sqlc.narg('event_id'))
+  AND (sqlc.narg('email')::text IS NULL OR lower(b.buyer_email) = lower(sqlc.narg('email')))
+  AND (sqlc.narg('reference')::text IS NULL OR b.payment_reference = sqlc.narg('reference') OR b.number = sqlc.narg('reference'))
+  AND (sqlc.narg('status')::text IS NULL OR b.status = sqlc.narg('status'))
+  AND (b.created_at, b.event_id, b.id) < (@before_time::timestamptz, @before_event::bigint, @before_id::uuid)
+ORDER BY b.created_at DESC, b.event_id DESC, b.id DESC
+LIMIT @max_rows;
+
+-- name: BookingsConfirmed :many
+SELECT id FROM bookings WHERE event_id = @event_id AND status = 'confirmed' ORDER BY created_at, id LIMIT @max_rows;

@@ -1,0 +1,144 @@
+-- name: SeatInsert :copyfrom
+INSERT INTO seats (event_id, id, section, row_label, number, category_id, area_id, price)
+VALUES (@event_id, @id, @section, @row_label, @number, @category_id, @area_id, @price);
+
+-- name: SeatList :many
+-- Numbered seats in id order; areas are counted by EventAvailability.
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence,
+       (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
+             WHEN s.block_id IS NOT NULL THEN 'blocked'
+             WHEN s.held_until > statement_timestamp() THEN 'held'
+             ELSE 'free' END)::text AS state
+FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
+WHERE s.event_id = @event_id AND s.area_id IS NULL
+  AND (sqlc.narg('section')::text IS NULL OR s.section = sqlc.narg('section'))
+ORDER BY s.id;
+
+-- name: SeatsByID :many
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, h.buyer AS holder,
+       (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
+             WHEN s.block_id IS NOT NULL THEN 'blocked'
+             WHEN s.held_until > statement_timestamp() THEN 'held'
+             ELSE 'free' END)::text AS state
+FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
+LEFT JOIN holds h ON h.event_id = s.event_id AND h.id = s.hold_id
+WHERE s.event_id = @event_id AND s.id = ANY(@ids::integer[])
+ORDER BY s.id;
+
+-- name: SeatLock :many
+-- No state predicate: every writer of several seats takes their rows in this order, whatever it wants to do with them.
+SELECT id FROM seats WHERE event_id = @event_id AND id = ANY(@ids::integer[])
+ORDER BY id FOR UPDATE;
+
+-- name: SeatHold :many
+-- Gives free seats, and seats whose hold has run out, to a hold. Fewer rows than ids: somebody else has the rest.
+-- fences: the fence a caller saw, or -1.
+WITH want AS (
+    SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@types::text[]) AS type
+), held AS (
+    UPDATE seats s
+    SET hold_id = @hold_id, held_until = @held_until::timestamptz, fence = s.fence + 1
+    FROM want w
+    WHERE s.event_id = @event_id AND s.id = w.id
+      AND s.buyer IS NULL AND s.block_id IS NULL
+      AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+      AND (w.fence < 0 OR s.fence = w.fence)
+    RETURNING s.id, s.section, s.row_label, s.number, s.price, s.fence, w.type
+), kept AS (
+    INSERT INTO hold_seats (event_id, hold_id, seat_id, fence, type, price)
+    SELECT @event_id, @hold_id, id, fence, type, price FROM held
+), logged AS (
+    INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
+    SELECT @event_id, id, fence, 'held', @actor::uuid, @hold_id, statement_timestamp() FROM held
+)
+SELECT h.id, h.section, h.row_label, h.number, h.price, h.fence, h.type::text AS type FROM held h ORDER BY h.id;
+
+-- name: SeatRelease :many
+-- Frees the seats that a hold still owns, by the fences it was given. Seats it has lost are left alone.
+WITH want AS (
+    SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence
+), freed AS (
+    UPDATE seats s
+    SET hold_id = NULL, held_until = NULL, fence = s.fence + 1
+    FROM want w
+    WHERE s.event_id = @event_id AND s.id = w.id AND s.fence = w.fence AND s.hold_id = @hold_id
+    RETURNING s.id, s.fence
+), logged AS (
+    INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
+    SELECT @event_id, id, fence, @action::text, sqlc.narg('actor')::uuid, @hold_id, statement_timestamp() FROM freed
+)
+SELECT f.id FROM freed f ORDER BY f.id;
+
+-- name: SeatExtend :many
+UPDATE seats s SET held_until = @held_until::timestamptz
+WHERE s.event_id = @event_id AND s.hold_id = @hold_id AND s.id = ANY(@ids::integer[])
+  AND s.held_until > statement_timestamp()
+RETURNING s.id;
+
+-- name: SeatBlock :many
+WITH taken AS (
+    UPDATE seats s
+    SET block_id = @block_id, hold_id = NULL, held_until = NULL, fence = s.fence + 1
+    WHERE s.event_id = @event_id AND s.id = ANY(@ids::integer[])
+      AND s.buyer IS NULL AND s.block_id IS NULL
+      AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+    RETURNING s.id, s.fence
+), logged AS (
+    INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
+    SELECT @event_id, id, fence, 'blocked', @actor::uuid, @block_id, statement_timestamp() FROM taken
+)
+SELECT t.id FROM taken t ORDER BY t.id;
+
+-- name: SeatUnblock :many
+WITH freed AS (
+    UPDATE seats s SET block_id = NULL, fence = s.fence + 1
+    WHERE s.event_id = @event_id AND s.id = ANY(@ids::integer[]) AND s.block_id = @block_id
+    RETURNING s.id, s.fence
+), logged AS (
+    INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
+    SELECT @event_id, id, fence, 'unblocked', @actor::uuid, @block_id, statement_timestamp() FROM freed
+)
+SELECT f.id FROM freed f ORDER BY f.id;
+
+-- name: SeatCancel :many
+-- Frees the seats of a booking that is being cancelled.
+WITH freed AS (
+    UPDATE seats s SET buyer = NULL, booking_id = NULL, fence = s.fence + 1
+    WHERE s.event_id = @event_id AND s.id = ANY(@ids::integer[]) AND s.booking_id = @booking_id
+    RETURNING s.id, s.fence
+), logged AS (
+    INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
+    SELECT @event_id, id, fence, 'cancelled', @actor::uuid, @booking_id, statement_timestamp() FROM freed
+)
+SELECT f.id FROM freed f ORDER BY f.id;
+
+-- name: SeatPickUnits :many
+-- Free unnumbered seats of an area in [first, beyond), passing over those that somebody is writing. The rows are locked by the
+-- SELECT itself: as a LIMIT sub-select of the UPDATE the planner may run it once per row and take far more than asked for.
+SELECT id FROM seats
+WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer
+  AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
+ORDER BY id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED;
+
+-- name: SeatPickUnitsWaiting :many
+-- The same, waiting for rows that somebody is writing: only its answer may be "sold out".
+SELECT id FROM seats
+WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer
+  AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
+ORDER BY id LIMIT @quantity::integer FOR UPDATE;
+
+-- name: SeatsNear :many
+-- Free seats at one of the given prices around a lost one, nearest first: same row, same section, then by distance.
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence
+FROM seats lost, seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
+WHERE lost.event_id = @event_id AND lost.id = @near::integer
+  AND s.event_id = @event_id AND s.id BETWEEN lost.id - @reach::integer AND lost.id + @reach::integer
+  AND s.area_id IS NULL AND s.price = ANY(@prices::bigint[]) AND s.id <> ALL(@leave_out::integer[])
+  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)
+LIMIT @max_rows;
+
+-- name: SeatHistory :many
+SELECT fence, action, actor, ref, at FROM seat_ledger
+WHERE event_id = @event_id AND seat_id = @seat_id AND fence < @before_fence::bigint
+ORDER BY fence DESC LIMIT @max_rows;

@@ -1,0 +1,11 @@
+-- name: ServerSettings :one
+SELECT current_setting('synchronous_commit')::text AS synchronous_commit, current_setting('fsync')::text AS fsync,
+       current_setting('server_version_num')::integer AS version, pg_is_in_recovery()::boolean AS standby;
+
+-- name: LongStatements :exec
+-- For the transaction of an administrator that writes a whole house.
+SELECT set_config('statement_timeout', '60000', true);
+
+-- name: EventLockForChange :exec
+-- For a change that has to wait until the sales under way are through.
+SELECT set_config('lock_timeout', @wait::text, true), set_config('statement_timeout', @wait::text, true);

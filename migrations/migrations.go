@@ -1,0 +1,62 @@
+// Package migrations holds the schema, one numbered file per step, and the one function that applies it.
+// A file that has been released is never edited; sqlc reads the same files.
+package migrations
+
+import (
+	"context"
+	"embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// lockPollSeconds × lockPolls bounds how long one process waits while another migrates.
+const (
+	lockPollSeconds = 1
+	lockPolls       = 60
+)
+
+// Up brings the database to the newest version, River's tables included. Several processes may call it at once: one works, the
+// others wait for it.
+func Up(ctx context.Context, pool *pgxpool.Pool) error {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPollSeconds, lockPolls))
+	if err != nil {
+		return fmt.Errorf("migration lock: %w", err)
+	}
+	sqlDB := stdlib.OpenDBFromPool(pool)
+	defer sqlDB.Close()
+	steps, err := goose.NewProvider(goose.DialectPostgres, sqlDB, files, goose.WithSessionLocker(locker))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	if _, err := steps.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	jobs, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	if err != nil {
+		return fmt.Errorf("read job queue migrations: %w", err)
+	}
+	if _, err := jobs.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return fmt.Errorf("migrate job queue: %w", err)
+	}
+	return nil
+}
+
+// Pending reports whether the database lacks a step that this binary brings.
+func Pending(ctx context.Context, pool *pgxpool.Pool) (bool, error) {
+	sqlDB := stdlib.OpenDBFromPool(pool)
+	defer sqlDB.Close()
+	steps, err := goose.NewProvider(goose.DialectPostgres, sqlDB, files)
+	if err != nil {
+		return false, fmt.Errorf("read migrations: %w", err)
+	}
+	return steps.HasPending(ctx)
+}

@@ -1,0 +1,54 @@
+package seats
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatfence/db"
+)
+
+// Range is the ids of an area's places: First and up, below Beyond.
+type Range struct{ First, Beyond ID }
+
+// ErrTooFew says that an area has fewer free places than asked for, also after waiting for those that others were writing.
+var ErrTooFew = errors.New("too few free places")
+
+// Patience says whether a pick waits for rows that others are writing.
+type Patience bool
+
+// A hasty pick passes over rows that others write, and never waits. A patient one waits for them, in id order, and must hold no row of
+// the area before: two that wait with rows in their hands could wait for each other.
+const (
+	Hasty   Patience = false
+	Patient Patience = true
+)
+
+// PickPlaces locks n free places of an area and returns their ids in ascending order. A hasty pick looks from the cursor to the end and
+// then through the whole area. ErrTooFew of a hasty pick may be wrong, as others may roll back; that of a patient one is "sold out".
+func PickPlaces(ctx context.Context, tx pgx.Tx, event EventID, area Range, cursor ID, n int, patience Patience) ([]ID, error) {
+	if cursor < area.First || cursor >= area.Beyond {
+		cursor = area.First
+	}
+	if patience == Patient {
+		ids, err := queries.SeatPickUnitsWaiting(ctx, tx, db.SeatPickUnitsWaitingParams{
+			EventID: int64(event), First: area.First, Beyond: area.Beyond, Quantity: int32(n),
+		})
+		return enough(ids, n, err)
+	}
+	p := db.SeatPickUnitsParams{EventID: int64(event), First: cursor, Beyond: area.Beyond, Quantity: int32(n)}
+	ids, err := queries.SeatPickUnits(ctx, tx, p)
+	if err == nil && len(ids) < n && cursor > area.First {
+		p.First = area.First
+		ids, err = queries.SeatPickUnits(ctx, tx, p)
+	}
+	return enough(ids, n, err)
+}
+
+func enough(ids []ID, n int, err error) ([]ID, error) {
+	if err == nil && len(ids) < n {
+		return nil, ErrTooFew
+	}
+	return ids, err
+}

@@ -1,0 +1,76 @@
+package seats
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"seatfence/db"
+)
+
+// Row is a seat with its owner, for those who may know.
+type Row struct {
+	Seat
+	Hold      *uuid.UUID
+	HeldUntil *time.Time
+	Buyer     *uuid.UUID
+	Holder    *uuid.UUID // the buyer of Hold
+}
+
+// List returns the numbered seats of an event, or of one section, in id order.
+func List(ctx context.Context, conn db.DBTX, event EventID, section *string) ([]Seat, error) {
+	rows, err := queries.SeatList(ctx, conn, db.SeatListParams{EventID: int64(event), Section: section})
+	list := make([]Seat, len(rows))
+	for i, r := range rows {
+		list[i] = Seat{ID: r.ID, Place: Place{r.Section, r.RowLabel, r.Number}, Category: r.Category, Price: r.Price, State: State(r.State), Fence: r.Fence}
+	}
+	return list, err
+}
+
+// ByID returns the rows of the given seats that exist, in id order.
+func ByID(ctx context.Context, conn db.DBTX, event EventID, ids []ID) ([]Row, error) {
+	rows, err := queries.SeatsByID(ctx, conn, db.SeatsByIDParams{EventID: int64(event), Ids: ids})
+	list := make([]Row, len(rows))
+	for i, r := range rows {
+		list[i] = Row{
+			Seat: Seat{ID: r.ID, Place: Place{r.Section, r.RowLabel, r.Number}, Category: r.Category, Price: r.Price, State: State(r.State), Fence: r.Fence},
+			Hold: r.HoldID, HeldUntil: r.HeldUntil, Buyer: r.Buyer, Holder: r.Holder,
+		}
+	}
+	return list, err
+}
+
+// nearReach is how many ids around a lost seat are looked at for another: some rows of a house, and a bounded scan of a large one.
+const nearReach = 400
+
+// Near returns up to n free seats around a lost one that cost the same as one of prices, nearest first. They are not held.
+func Near(ctx context.Context, conn db.DBTX, event EventID, lost ID, prices []int64, except []ID, n int) ([]Seat, error) {
+	rows, err := queries.SeatsNear(ctx, conn, db.SeatsNearParams{
+		EventID: int64(event), Near: lost, Reach: nearReach, Prices: prices, LeaveOut: except, MaxRows: int32(n),
+	})
+	list := make([]Seat, len(rows))
+	for i, r := range rows {
+		list[i] = Seat{ID: r.ID, Place: Place{r.Section, r.RowLabel, r.Number}, Price: r.Price, State: Free, Fence: r.Fence, Category: r.Category}
+	}
+	return list, err
+}
+
+// Change is one entry of a seat's ledger. Ref names the hold, booking or block it was made for.
+type Change struct {
+	Fence  int64
+	Action string
+	Actor  *uuid.UUID
+	Ref    uuid.UUID
+	At     time.Time
+}
+
+// History returns up to n changes of a seat with a fence below before, newest first.
+func History(ctx context.Context, conn db.DBTX, event EventID, seat ID, before int64, n int) ([]Change, error) {
+	rows, err := queries.SeatHistory(ctx, conn, db.SeatHistoryParams{EventID: int64(event), SeatID: seat, BeforeFence: before, MaxRows: int32(n)})
+	list := make([]Change, len(rows))
+	for i, r := range rows {
+		list[i] = Change{Fence: r.Fence, Action: r.Action, Actor: r.Actor, Ref: r.Ref, At: r.At.UTC()}
+	}
+	return list, err
+}
