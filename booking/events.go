@@ -151,7 +151,14 @@ type EventChange struct {
 	SaleEndsAt   *time.Time
 }
 
-const pauseWait = 10 * time.Second
+// A change of an event first waits for its row alone. Where a crowd is buying that can take for ever, and the queue of the whole table is
+// used instead, in waits that are shorter than db.LockTimeout: no sale of another event is refused because of it.
+const (
+	changeTries     = 10
+	changeWaitMS    = "300"
+	changeRunMS     = "1000"
+	changeRetryWait = 100 * time.Millisecond
+)
 
 // UpdateEvent changes an event of the organizer. A pause, an end or a cancel waits for the sales that are under way, and no sale commits
 // after it; the holds and bookings of a cancelled event are undone by Sweep, in transactions of their own.
@@ -178,17 +185,19 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 		return Event{}, invalid("/sale_ends_at", "bad_window", "the sale must end after it starts")
 	}
 	var row db.EventUpdateRow
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := queries.EventLockForChange(ctx, tx, pauseWait.String()); err != nil {
-			return err
-		}
-		row, err = queries.EventUpdate(ctx, tx, db.EventUpdateParams{
+	for try := range changeTries {
+		row, err = s.writeEvent(ctx, try > 0, db.EventUpdateParams{
 			ID: int64(id), OrganizerID: caller.Organizer, FromStatus: from,
 			Name: change.Name, Venue: change.Venue, StartsAt: change.StartsAt, Status: change.Status,
 			SaleStartsAt: change.SaleStartsAt, SaleEndsAt: change.SaleEndsAt,
 		})
-		return err
-	})
+		if !db.LockTimedOut(err) && !db.Canceled(err) {
+			break
+		}
+		if err := pause(ctx, changeRetryWait); err != nil {
+			return Event{}, err
+		}
+	}
 	if db.NotFound(err) {
 		return Event{}, ErrBadTransition
 	}
@@ -196,6 +205,23 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 		return Event{}, answer(fmt.Errorf("update event: %w", err))
 	}
 	return eventOf(db.EventGetRow(row)), nil
+}
+
+func (s *Service) writeEvent(ctx context.Context, queued bool, p db.EventUpdateParams) (row db.EventUpdateRow, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		limits := db.EventChangeLimitsParams{LockMs: changeWaitMS, StatementMs: changeRunMS}
+		if err := queries.EventChangeLimits(ctx, tx, limits); err != nil {
+			return err
+		}
+		if queued {
+			if err := queries.EventsLock(ctx, tx); err != nil {
+				return err
+			}
+		}
+		row, err = queries.EventUpdate(ctx, tx, p)
+		return err
+	})
+	return row, err
 }
 
 func eventOf(r db.EventGetRow) Event {

@@ -124,7 +124,7 @@ func again(err error) bool {
 
 // answer turns what Postgres said into what the caller is told.
 func answer(err error) error {
-	if db.Unavailable(err) || db.Conflicted(err) {
+	if db.Unavailable(err) || db.Conflicted(err) || db.LockTimedOut(err) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

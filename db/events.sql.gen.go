@@ -191,6 +191,20 @@ func (q *Queries) EventCategories(ctx context.Context, db DBTX, eventID int64) (
 	return items, nil
 }
 
+const eventChangeLimits = `-- name: EventChangeLimits :exec
+SELECT set_config('lock_timeout', $1::text, true), set_config('statement_timeout', $2::text, true)
+`
+
+type EventChangeLimitsParams struct {
+	LockMs      string
+	StatementMs string
+}
+
+func (q *Queries) EventChangeLimits(ctx context.Context, db DBTX, arg EventChangeLimitsParams) error {
+	_, err := db.Exec(ctx, eventChangeLimits, arg.LockMs, arg.StatementMs)
+	return err
+}
+
 const eventGet = `-- name: EventGet :one
 SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, statement_timestamp()::timestamptz AS server_time FROM events WHERE id = $1
 `
@@ -459,6 +473,17 @@ func (q *Queries) EventUpdate(ctx context.Context, db DBTX, arg EventUpdateParam
 		&i.ServerTime,
 	)
 	return i, err
+}
+
+const eventsLock = `-- name: EventsLock :exec
+LOCK TABLE events IN EXCLUSIVE MODE
+`
+
+// Sales of a crowd share the event's row without a gap, and Postgres lets new sharers pass one who waits to write it: a pause took seconds.
+// The table's lock has a queue. It stops new sales of every event, so its wait is shorter than a sale's own.
+func (q *Queries) EventsLock(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, eventsLock)
+	return err
 }
 
 const eventsToUnwind = `-- name: EventsToUnwind :many

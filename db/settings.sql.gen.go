@@ -9,16 +9,6 @@ import (
 	"context"
 )
 
-const eventLockForChange = `-- name: EventLockForChange :exec
-SELECT set_config('lock_timeout', $1::text, true), set_config('statement_timeout', $1::text, true)
-`
-
-// For a change that has to wait until the sales under way are through.
-func (q *Queries) EventLockForChange(ctx context.Context, db DBTX, wait string) error {
-	_, err := db.Exec(ctx, eventLockForChange, wait)
-	return err
-}
-
 const longStatements = `-- name: LongStatements :exec
 SELECT set_config('statement_timeout', '60000', true)
 `

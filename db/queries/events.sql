@@ -67,3 +67,11 @@ SELECT id FROM events WHERE status = 'cancelled' AND unwound_at IS NULL ORDER BY
 
 -- name: EventUnwound :exec
 UPDATE events SET unwound_at = statement_timestamp() WHERE id = @id AND status = 'cancelled';
+
+-- name: EventChangeLimits :exec
+SELECT set_config('lock_timeout', @lock_ms::text, true), set_config('statement_timeout', @statement_ms::text, true);
+
+-- name: EventsLock :exec
+-- Sales of a crowd share the event's row without a gap, and Postgres lets new sharers pass one who waits to write it: a pause took seconds.
+-- The table's lock has a queue. It stops new sales of every event, so its wait is shorter than a sale's own.
+LOCK TABLE events IN EXCLUSIVE MODE;

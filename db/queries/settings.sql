@@ -6,6 +6,3 @@ SELECT current_setting('synchronous_commit')::text AS synchronous_commit, curren
 -- For the transaction of an administrator that writes a whole house.
 SELECT set_config('statement_timeout', '60000', true);
 
--- name: EventLockForChange :exec
--- For a change that has to wait until the sales under way are through.
-SELECT set_config('lock_timeout', @wait::text, true), set_config('statement_timeout', @wait::text, true);
