@@ -499,6 +499,7 @@ func TestPaidEventsAreNotConfirmedByBuyers(t *testing.T) {
 	spec := Spec()
 	spec.Payment = booking.PaymentRequired
 	spec.House.Categories[1].Price = 0
+	spec.House.Sections[0].Rows[2].Category = "Standing" // row C is free of charge
 	w.Event = w.NewEvent(t, spec)
 	lena := Buyer()
 	hold := w.MustHold(t, lena, 1)
@@ -517,6 +518,9 @@ func TestPaidEventsAreNotConfirmedByBuyers(t *testing.T) {
 	})
 	if err != nil || free.Total != 0 {
 		t.Errorf("free places: %+v, %v", free, err)
+	}
+	if _, err := w.Book(ctx, lena, Seat14C); err != nil {
+		t.Errorf("a seat that costs nothing: %v", err)
 	}
 	partner := booking.Caller{Kind: booking.Partner, ID: Buyer().ID, Organizer: w.Owner.Organizer}
 	if _, err := w.Book(ctx, partner, 2); err != nil {

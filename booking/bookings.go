@@ -161,10 +161,11 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 	if err := onSale(event.Status, !event.SaleStartsAt.After(now), !event.SaleEndsAt.After(now), newSale); err != nil {
 		return seats.Sold{}, err
 	}
-	if event.Payment != PaymentNone && caller.Kind == Buyer {
+	rows, err := seats.ByID(ctx, s.pool, sale.Event, seats.IDs(wants))
+	if err == nil && len(rows) == 1 && !mayBuy(caller, event.Payment, rows[0].Price) {
 		return seats.Sold{}, ErrPaymentRequired
 	}
-	return seats.Sold{}, errLost
+	return seats.Sold{}, cmpErr(err, errLost)
 }
 
 // sell runs the sale inside a transaction that holds the rows; errLost if it did not get all.

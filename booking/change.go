@@ -23,7 +23,7 @@ type HoldChange struct {
 }
 
 // ChangeHold changes the caller's own open hold, all or nothing. Only Extend moves its end; whoever adds or drops seats leaves the
-// check-out.
+// check-out. Seats can be dropped whatever has become of the event.
 func (s *Service) ChangeHold(ctx context.Context, caller Caller, id HoldID, change HoldChange) (hold Hold, err error) {
 	if err := s.checkChange(change); err != nil {
 		return Hold{}, err
@@ -58,8 +58,10 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 			return Hold{}, err
 		}
 	}
-	if _, err := lockEvent(ctx, tx, caller, id.Event, newSale); err != nil {
-		return Hold{}, err
+	if len(change.Add) > 0 || change.Extend {
+		if _, err := lockEvent(ctx, tx, caller, id.Event, newSale); err != nil {
+			return Hold{}, err
+		}
 	}
 	row, kept, err := lockHold(ctx, tx, caller, id)
 	if err != nil {

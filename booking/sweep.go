@@ -16,31 +16,33 @@ import (
 const sweepBatch = 100
 
 // Sweep makes visible what time has decided already: holds that have run out, and what is left of cancelled events. It returns how many
-// it ended; more than zero means that more may wait. Nothing depends on it to be correct: an expired hold is taken over in place.
+// it ended; more than zero means that more may wait. One that fails does not keep the others. Nothing depends on Sweep to be correct: an
+// expired hold is taken over in place.
 func (s *Service) Sweep(ctx context.Context) (ended int, err error) {
 	over, err := queries.HoldsOver(ctx, s.pool, sweepBatch)
 	if err != nil {
 		return 0, fmt.Errorf("find expired holds: %w", err)
 	}
+	var errs []error
 	for _, h := range over {
 		done, err := s.expire(ctx, HoldID{seats.EventID(h.EventID), h.ID})
 		if err != nil && !db.LockTimedOut(err) {
-			return ended, fmt.Errorf("expire hold: %w", err)
+			errs = append(errs, fmt.Errorf("expire hold: %w", err))
 		}
 		ended += done
 	}
 	cancelled, err := queries.EventsToUnwind(ctx, s.pool, sweepBatch)
 	if err != nil {
-		return ended, fmt.Errorf("find cancelled events: %w", err)
+		errs = append(errs, fmt.Errorf("find cancelled events: %w", err))
 	}
 	for _, event := range cancelled {
 		n, err := s.unwind(ctx, seats.EventID(event))
 		if err != nil && !db.LockTimedOut(err) {
-			return ended, fmt.Errorf("unwind event: %w", err)
+			errs = append(errs, fmt.Errorf("unwind event: %w", err))
 		}
 		ended += n
 	}
-	return ended, nil
+	return ended, errors.Join(errs...)
 }
 
 // expire ends one hold, if it is still over and nobody else is writing it.
@@ -56,7 +58,10 @@ func (s *Service) expire(ctx context.Context, id HoldID) (done int, err error) {
 		done = 1
 		return endHold(ctx, tx, id, HoldExpired, nil)
 	})
-	return done, err
+	if err != nil {
+		return 0, err
+	}
+	return done, nil
 }
 
 // unwind releases the holds and cancels the bookings of a cancelled event, each in its own transaction: it can stop anywhere and go on

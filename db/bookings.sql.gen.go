@@ -277,45 +277,45 @@ func (q *Queries) BookingsConfirmed(ctx context.Context, db DBTX, arg BookingsCo
 
 const sell = `-- name: Sell :many
 WITH ev AS (
-    SELECT e.id, e.currency, e.timezone FROM events e
+    SELECT e.id, e.currency, e.timezone, e.payment FROM events e
     WHERE e.id = $1 AND e.status = 'on_sale'
-      AND ($2::boolean OR e.payment = 'none')
-      AND ($3::bigint IS NULL OR e.organizer_id = $3)
-      AND ($4::uuid IS NOT NULL
+      AND ($2::bigint IS NULL OR e.organizer_id = $2)
+      AND ($3::uuid IS NOT NULL
            OR (e.sale_starts_at <= statement_timestamp() AND e.sale_ends_at > statement_timestamp()))
     FOR SHARE
 ), want AS (
-    SELECT unnest($5::integer[]) AS id, unnest($6::bigint[]) AS fence, unnest($7::bigint[]) AS price,
-           unnest($8::text[]) AS type, unnest($9::text[]) AS code
+    SELECT unnest($4::integer[]) AS id, unnest($5::bigint[]) AS fence, unnest($6::bigint[]) AS price,
+           unnest($7::text[]) AS type, unnest($8::text[]) AS code
 ), sold AS (
     UPDATE seats s
-    SET buyer = $10::uuid, booking_id = $11::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
+    SET buyer = $9::uuid, booking_id = $10::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
     FROM ev, want w
     WHERE s.event_id = $1 AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (w.fence < 0 OR s.fence = w.fence)
-      AND CASE WHEN $4::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
-               ELSE s.hold_id = $4 END
+      AND ($11::boolean OR ev.payment = 'none' OR s.price = 0)
+      AND CASE WHEN $3::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
+               ELSE s.hold_id = $3 END
     RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code,
               CASE WHEN w.price < 0 THEN s.price ELSE w.price END AS price, ev.currency, ev.timezone
 ), booked AS (
     INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, payment_reference, hold_id, total, currency, created_at)
-    SELECT $1, $11, $12, $10, $13, $14, $15, $4,
+    SELECT $1, $10, $12, $9, $13, $14, $15, $3,
            sum(price), min(currency), statement_timestamp()
     FROM sold HAVING count(*) > 0
 ), ticketed AS (
     INSERT INTO tickets (event_id, booking_id, seat_id, fence, type, price, code)
-    SELECT $1, $11, id, fence, type, price, code FROM sold
+    SELECT $1, $10, id, fence, type, price, code FROM sold
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $1, id, fence, 'sold', $10, $11, statement_timestamp() FROM sold
+    SELECT $1, id, fence, 'sold', $9, $10, statement_timestamp() FROM sold
 ), posted AS (
     INSERT INTO outbox (event_id, booking_id, kind, created_at)
-    SELECT $1, $11, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
+    SELECT $1, $10, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
 ), answered AS (
     INSERT INTO idempotency_keys (event_id, caller, key, fingerprint, result, created_at)
-    SELECT $1, $10, $16::text, $17::bytea,
-           jsonb_build_object('booking', $11), statement_timestamp()
+    SELECT $1, $9, $16::text, $17::bytea,
+           jsonb_build_object('booking', $10), statement_timestamp()
     FROM sold HAVING count(*) > 0
 )
 SELECT o.id, o.section, o.row_label, o.number, o.fence, o.price::bigint AS price, o.type::text AS type, o.code::text AS code, o.currency, o.timezone,
@@ -325,7 +325,6 @@ FROM sold o ORDER BY o.id
 
 type SellParams struct {
 	EventID          int64
-	AnySeller        bool
 	OrganizerID      *int64
 	HoldID           *uuid.UUID
 	Ids              []int32
@@ -335,6 +334,7 @@ type SellParams struct {
 	Codes            []string
 	Buyer            uuid.UUID
 	BookingID        uuid.UUID
+	Trusted          bool
 	Number           string
 	BuyerName        string
 	BuyerEmail       string
@@ -366,7 +366,6 @@ type SellRow struct {
 func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow, error) {
 	rows, err := db.Query(ctx, sell,
 		arg.EventID,
-		arg.AnySeller,
 		arg.OrganizerID,
 		arg.HoldID,
 		arg.Ids,
@@ -376,6 +375,7 @@ func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow,
 		arg.Codes,
 		arg.Buyer,
 		arg.BookingID,
+		arg.Trusted,
 		arg.Number,
 		arg.BuyerName,
 		arg.BuyerEmail,

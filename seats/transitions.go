@@ -74,7 +74,7 @@ func Cancel(ctx context.Context, tx pgx.Tx, event EventID, booking, actor uuid.U
 }
 
 // Sale is everything that one sale writes. With Hold set it sells what that hold still owns, at the prices in Prices; otherwise what is
-// free, at the seats' own prices. Organizer limits it to one tenant's events, Trusted allows events that need a payment.
+// free, at the seats' own prices. Organizer limits it to one tenant's events, Trusted sells seats that need a payment.
 type Sale struct {
 	Event       EventID
 	Organizer   *int64
@@ -113,7 +113,7 @@ type Ticket struct {
 // This is the seam where several sales of one event may later be grouped into one statement: nothing above it would change.
 func Sell(ctx context.Context, conn db.DBTX, sale Sale) (Sold, error) {
 	p := db.SellParams{
-		EventID: int64(sale.Event), OrganizerID: sale.Organizer, AnySeller: sale.Trusted, HoldID: sale.Hold,
+		EventID: int64(sale.Event), OrganizerID: sale.Organizer, Trusted: sale.Trusted, HoldID: sale.Hold,
 		BookingID: sale.Booking, Number: sale.Number, Buyer: sale.Buyer, BuyerName: sale.Name, BuyerEmail: sale.Email,
 		PaymentReference: sale.Reference, Key: sale.Key, Fingerprint: sale.Fingerprint, Codes: sale.Codes,
 		Prices: sale.Prices,

@@ -15,3 +15,7 @@ SELECT k.*, o.name AS organizer FROM api_keys k JOIN organizers o ON o.id = k.or
 
 -- name: APIKeyRevoke :execrows
 UPDATE api_keys SET revoked_at = now() WHERE id = @id AND revoked_at IS NULL;
+
+-- name: OrganizersLock :exec
+-- So that two who look for a name, and make it because it is missing, make one organizer.
+LOCK TABLE organizers IN SHARE ROW EXCLUSIVE MODE;
