@@ -418,7 +418,14 @@ func (s *Service) Bookings(ctx context.Context, caller Caller, filter BookingFil
 	} else {
 		p.Buyer = &caller.ID
 	}
-	rows, err := queries.BookingList(ctx, s.pool, p)
+	var rows []db.BookingListRow
+	err := db.Snapshot(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		if err := queries.CustomPlans(ctx, tx); err != nil {
+			return err
+		}
+		rows, err = queries.BookingList(ctx, tx, p)
+		return err
+	})
 	if err != nil {
 		return nil, answer(fmt.Errorf("list bookings: %w", err))
 	}

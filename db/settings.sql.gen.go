@@ -9,6 +9,16 @@ import (
 	"context"
 )
 
+const customPlans = `-- name: CustomPlans :exec
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
+`
+
+// For the transaction of a search, whose plan depends on which of its filters are set.
+func (q *Queries) CustomPlans(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, customPlans)
+	return err
+}
+
 const longStatements = `-- name: LongStatements :exec
 SELECT set_config('statement_timeout', '60000', true)
 `

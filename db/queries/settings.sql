@@ -6,3 +6,7 @@ SELECT current_setting('synchronous_commit')::text AS synchronous_commit, curren
 -- For the transaction of an administrator that writes a whole house.
 SELECT set_config('statement_timeout', '60000', true);
 
+
+-- name: CustomPlans :exec
+-- For the transaction of a search, whose plan depends on which of its filters are set.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true);
