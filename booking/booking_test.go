@@ -420,9 +420,15 @@ func TestPausedAndCancelledEventsSellNothing(t *testing.T) {
 		}
 	}
 	tries := map[string]func() error{
-		"hold":    func() error { _, err := w.Hold(ctx, Buyer(), 3); return err },
-		"extend":  func() error { _, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Extend: true}); return err },
-		"add":     func() error { _, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Add: Wants(4)}); return err },
+		"hold": func() error { _, err := w.Hold(ctx, Buyer(), 3); return err },
+		"extend": func() error {
+			_, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Extend: true})
+			return err
+		},
+		"add": func() error {
+			_, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Add: Wants(4)})
+			return err
+		},
 		"confirm": func() error { _, err := w.Confirm(ctx, lena, hold.ID); return err },
 		"direct":  func() error { _, err := w.Book(ctx, Buyer(), 5); return err },
 		"several": func() error { _, err := w.Book(ctx, Buyer(), 5, 6); return err },
@@ -543,13 +549,16 @@ func TestForeignThingsAreUnknown(t *testing.T) {
 	}
 	status := booking.StatusPaused
 	for name, try := range map[string]func(booking.Caller) error{
-		"read hold":   func(c booking.Caller) error { _, err := w.Service.GetHold(ctx, c, hold.ID); return err },
-		"change hold": func(c booking.Caller) error { _, err := w.Service.ChangeHold(ctx, c, hold.ID, booking.HoldChange{Drop: []seats.ID{1}, Add: Wants(9)}); return err },
-		"checkout":    func(c booking.Caller) error { _, err := w.Service.Checkout(ctx, c, hold.ID); return err },
-		"release":     func(c booking.Caller) error { return w.Service.Release(ctx, c, hold.ID) },
-		"confirm":     func(c booking.Caller) error { _, err := w.Confirm(ctx, c, hold.ID); return err },
-		"booking":     func(c booking.Caller) error { _, err := w.Service.GetBooking(ctx, c, made.ID); return err },
-		"cancel":      func(c booking.Caller) error { _, err := w.Service.Cancel(ctx, c, made.ID); return err },
+		"read hold": func(c booking.Caller) error { _, err := w.Service.GetHold(ctx, c, hold.ID); return err },
+		"change hold": func(c booking.Caller) error {
+			_, err := w.Service.ChangeHold(ctx, c, hold.ID, booking.HoldChange{Drop: []seats.ID{1}, Add: Wants(9)})
+			return err
+		},
+		"checkout": func(c booking.Caller) error { _, err := w.Service.Checkout(ctx, c, hold.ID); return err },
+		"release":  func(c booking.Caller) error { return w.Service.Release(ctx, c, hold.ID) },
+		"confirm":  func(c booking.Caller) error { _, err := w.Confirm(ctx, c, hold.ID); return err },
+		"booking":  func(c booking.Caller) error { _, err := w.Service.GetBooking(ctx, c, made.ID); return err },
+		"cancel":   func(c booking.Caller) error { _, err := w.Service.Cancel(ctx, c, made.ID); return err },
 	} {
 		for who, c := range map[string]booking.Caller{"buyer": Buyer(), "organizer": stranger} {
 			if err := try(c); !errors.Is(err, booking.ErrNotFound) {
@@ -584,12 +593,18 @@ func second[T any](_ T, err error) error { return err }
 func TestUnknownSeatsAreToldApart(t *testing.T) {
 	ctx, w := setup(t)
 	for name, try := range map[string]func() error{
-		"hold one":  func() error { _, err := w.Hold(ctx, Buyer(), 999); return err },
-		"hold two":  func() error { _, err := w.Hold(ctx, Buyer(), 1, 999); return err },
-		"book one":  func() error { _, err := w.Book(ctx, Buyer(), 999); return err },
-		"book two":  func() error { _, err := w.Book(ctx, Buyer(), 1, 999); return err },
-		"block":     func() error { _, _, err := w.Service.Block(ctx, w.Owner, Key(), w.Event, []seats.ID{999}, "x"); return err },
-		"block two": func() error { _, _, err := w.Service.Block(ctx, w.Owner, Key(), w.Event, []seats.ID{1, 999}, "x"); return err },
+		"hold one": func() error { _, err := w.Hold(ctx, Buyer(), 999); return err },
+		"hold two": func() error { _, err := w.Hold(ctx, Buyer(), 1, 999); return err },
+		"book one": func() error { _, err := w.Book(ctx, Buyer(), 999); return err },
+		"book two": func() error { _, err := w.Book(ctx, Buyer(), 1, 999); return err },
+		"block": func() error {
+			_, _, err := w.Service.Block(ctx, w.Owner, Key(), w.Event, []seats.ID{999}, "x")
+			return err
+		},
+		"block two": func() error {
+			_, _, err := w.Service.Block(ctx, w.Owner, Key(), w.Event, []seats.ID{1, 999}, "x")
+			return err
+		},
 	} {
 		if refusal := refused(t, try(), booking.CodeSeatUnknown); refusal.Seats[0].ID != 999 {
 			t.Errorf("%s names %+v", name, refusal.Seats)
