@@ -1,0 +1,292 @@
+package webui
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"seatfence/booking"
+	"seatfence/seats"
+)
+
+// maxChoice is how many seats of a form are looked at. What a buyer can hold is a limit of the domain, and lower.
+const maxChoice = 100
+
+// choice is a seat to tick in an offer.
+type choice struct {
+	seats.Seat
+	Ticked bool
+}
+
+// offer is a form that takes seats, or places of an area, of an event.
+type offer struct {
+	Event    booking.Event
+	Choices  []choice
+	Area     int32
+	Quantity int
+	Button   string
+}
+
+// seats are the numbers of the seats that were ticked, each once, in order.
+func (v *visit) seats(name string) ([]seats.ID, error) {
+	var ids []seats.ID
+	for _, text := range v.form[name] {
+		id, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || len(ids) == maxChoice {
+			return nil, errForm
+		}
+		ids = append(ids, seats.ID(id))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// places is the area and the quantity of the form; nil if it names no area.
+func (v *visit) places() (*booking.AreaPlaces, error) {
+	if !v.form.Has("area") {
+		return nil, nil
+	}
+	area, err := strconv.ParseInt(v.form.Get("area"), 10, 32)
+	if err != nil {
+		return nil, errForm
+	}
+	quantity, err := strconv.Atoi(v.form.Get("quantity"))
+	if err != nil {
+		return nil, errQuantity
+	}
+	return &booking.AreaPlaces{Area: int32(area), Quantity: quantity}, nil
+}
+
+var (
+	errQuantity = errors.New("the form has no number of places")
+	errNoChoice = errors.New("the form has no seat ticked")
+)
+
+// hold sets the ticked seats, or a number of places, aside.
+func (u *ui) hold(v *visit) error {
+	event, err := seats.ParseEventID(v.Param("event"))
+	if err != nil {
+		return err
+	}
+	v.back = eventURL(event)
+	if section := v.form.Get("section"); section != "" {
+		v.back = sectionURL(event, section)
+	}
+	req := booking.HoldRequest{Event: event}
+	if req.Places, err = v.places(); err != nil {
+		return err
+	}
+	ids, err := v.seats("seat")
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 && req.Places == nil {
+		return errNoChoice
+	}
+	key, err := v.key()
+	if err != nil {
+		return err
+	}
+	hold, err := u.take(v, key, req, ids)
+	if refusal, ok := errors.AsType[*booking.SeatsError](err); ok {
+		return u.lost(v, event, ids, refusal)
+	}
+	if err != nil {
+		return err
+	}
+	u.remember(v, hold.ID)
+	return v.goTo(holdURL(hold.ID))
+}
+
+// take holds what is asked for. Named seats pass the gate first.
+func (u *ui) take(v *visit, key booking.Idempotency, req booking.HoldRequest, ids []seats.ID) (booking.Hold, error) {
+	ctx := v.Request().Context()
+	for _, id := range ids {
+		req.Seats = append(req.Seats, seats.Want{ID: id, Fence: seats.AnyFence, Type: seats.Standard})
+	}
+	if len(ids) > 0 {
+		leave, err := u.Gate.Enter(ctx, v.caller, req.Event, ids, key)
+		if err != nil {
+			return booking.Hold{}, err
+		}
+		defer leave()
+	}
+	hold, _, err := u.Booking.Hold(ctx, v.caller, key, req)
+	return hold, err
+}
+
+func holdURL(id booking.HoldID) string { return "/holds/" + id.String() }
+
+// holdPage is a hold and the form that books it, or what became of it. Again offers what of an ended one is still free.
+type holdPage struct {
+	booking.Hold
+	EventHead  booking.Event
+	Payable    bool
+	Name       string
+	NameFault  string
+	Email      string
+	EmailFault string
+	Again      *offer
+	Free       crowd
+	Gone       crowd
+}
+
+// showHold shows a hold of the buyer.
+func (u *ui) showHold(v *visit) error {
+	id, err := booking.ParseHoldID(v.Param("hold"))
+	if err != nil {
+		return err
+	}
+	hold, err := u.Booking.GetHold(v.Request().Context(), v.caller, id)
+	if err != nil {
+		return err
+	}
+	return u.writeHold(v, http.StatusOK, holdPage{Hold: hold})
+}
+
+// writeHold completes a page about a hold and writes it. One that has run out is 410 whatever was asked of it.
+func (u *ui) writeHold(v *visit, status int, page holdPage) (err error) {
+	if page.Booking != nil {
+		return v.goTo(bookingURL(*page.Booking))
+	}
+	v.back = eventURL(page.Event)
+	name, title := "hold", "Your seats"
+	if page.Status == booking.HoldOpen {
+		house, err := u.Booking.SeatsByID(v.Request().Context(), v.caller, page.Event, nil)
+		if err != nil {
+			return err
+		}
+		page.EventHead = house.Event
+		page.Payable = house.Event.Payment == booking.PaymentNone || page.Total == 0
+	} else {
+		name, title = "ended", "Your time is up"
+		if page.Status == booking.HoldReleased {
+			title = "Seats given back"
+		} else {
+			status = http.StatusGone
+		}
+		if err = u.offerAgain(v, &page); err != nil {
+			return err
+		}
+	}
+	return u.write(v, status, name, layout{Title: title, Page: page})
+}
+
+// offerAgain finds out what of an ended hold can be taken again.
+func (u *ui) offerAgain(v *visit, page *holdPage) error {
+	ctx := v.Request().Context()
+	var ids []seats.ID
+	var places []seats.Place
+	for _, s := range page.Seats {
+		if s.Number == "" {
+			places = append(places, s.Place)
+		} else {
+			ids = append(ids, s.ID)
+		}
+	}
+	house, err := u.Booking.SeatsByID(ctx, v.caller, page.Event, ids)
+	if err != nil {
+		return err
+	}
+	page.EventHead = house.Event
+	again := &offer{Event: house.Event, Button: "Take them again"}
+	var free, gone []seats.Place
+	for _, s := range house.Seats {
+		if s.State == seats.Free {
+			again.Choices = append(again.Choices, choice{s, true})
+			free = append(free, s.Place)
+		} else {
+			gone = append(gone, s.Place)
+		}
+	}
+	if len(places) > 0 && len(ids) == 0 { // one form takes seats or places, and numbered seats are worth more of it
+		detail, err := u.Booking.Event(ctx, v.caller, page.Event)
+		if err != nil {
+			return err
+		}
+		var most int64
+		again.Area, most = areaNamed(detail, places[0].Section)
+		again.Quantity = min(len(places), int(most))
+		free, gone = places[:again.Quantity], places[again.Quantity:]
+	}
+	page.Free, page.Gone = crowdOf(free, ""), crowdOf(gone, "")
+	if open, _ := onSale(house.Event); open && len(free) > 0 {
+		page.Again = again
+		if len(free) == 1 {
+			again.Button = "Take it again"
+		}
+	}
+	return nil
+}
+
+// areaNamed is the id of an area and how many places it has left.
+func areaNamed(detail booking.EventDetail, name string) (id int32, free int64) {
+	for _, s := range detail.Sections {
+		if s.Area != nil && s.Name == name {
+			id, free = *s.Area, free+s.Free
+		}
+	}
+	return id, free
+}
+
+// changed ends a form of a hold's page with that page. What the form asked for may have been so already: it was sent twice, or the
+// hold has ended; the page says how things are.
+func (u *ui) changed(v *visit, id booking.HoldID, err error) error {
+	if err == nil || errors.Is(err, booking.ErrHoldExpired) || errors.Is(err, booking.ErrHoldClosed) {
+		return v.goTo(holdURL(id))
+	}
+	return err
+}
+
+// holdOf is the hold that a form is about.
+func (v *visit) holdOf() (booking.HoldID, error) {
+	id, err := booking.ParseHoldID(v.Param("hold"))
+	v.back = holdURL(id)
+	return id, err
+}
+
+// drop gives one seat of a hold back.
+func (u *ui) drop(v *visit) error {
+	id, err := v.holdOf()
+	if err != nil {
+		return err
+	}
+	ids, err := v.seats("seat")
+	if err != nil || len(ids) != 1 {
+		return errForm
+	}
+	_, err = u.Booking.ChangeHold(v.Request().Context(), v.caller, id, booking.HoldChange{Drop: ids})
+	if invalid, ok := errors.AsType[*booking.InvalidError](err); ok && invalid.Code == "not_in_hold" {
+		err = nil // dropped by an earlier click
+	}
+	return u.changed(v, id, err)
+}
+
+// extend gives a hold more time. The form names the end that its visitor saw, so that two clicks are one extension.
+func (u *ui) extend(v *visit) error {
+	id, err := v.holdOf()
+	if err != nil {
+		return err
+	}
+	seen, err := time.Parse(time.RFC3339Nano, v.form.Get("until"))
+	if err != nil {
+		return errForm
+	}
+	ctx := v.Request().Context()
+	hold, err := u.Booking.GetHold(ctx, v.caller, id)
+	if err == nil && hold.ExpiresAt.Equal(seen) {
+		_, err = u.Booking.ChangeHold(ctx, v.caller, id, booking.HoldChange{Extend: true})
+	}
+	return u.changed(v, id, err)
+}
+
+// release gives all seats of a hold back.
+func (u *ui) release(v *visit) error {
+	id, err := v.holdOf()
+	if err != nil {
+		return err
+	}
+	return u.changed(v, id, u.Booking.Release(v.Request().Context(), v.caller, id))
+}

@@ -1,0 +1,300 @@
+package webui
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"seatfence/booking"
+	"seatfence/internal/money"
+	"seatfence/seats"
+)
+
+const (
+	eventsPerPage = 10
+	seatsPerPage  = 1500 // and the rest of the last row
+	justStarted   = 6 * time.Hour
+)
+
+// eventEntry is an event in the list. From is its lowest price that is still to be had; empty if none is.
+type eventEntry struct {
+	booking.Event
+	From string
+	Sale string
+	Open bool
+}
+
+type eventsPage struct {
+	Events []eventEntry
+	More   string // address of the next page
+}
+
+// events lists what is to come.
+func (u *ui) events(v *visit) error {
+	ctx := v.Request().Context()
+	after := booking.EventPage{AfterStart: time.Now().Add(-justStarted)}
+	if from := v.query.Get("from"); from != "" {
+		start, last, _ := strings.Cut(from, "_")
+		nanos, err := strconv.ParseInt(start, 10, 64)
+		id, idErr := seats.ParseEventID(last)
+		if err != nil || idErr != nil || nanos < 0 {
+			return booking.ErrNotFound
+		}
+		after = booking.EventPage{AfterStart: time.Unix(0, nanos), AfterID: int64(id)}
+	}
+	list, err := u.Booking.Events(ctx, v.caller, after, eventsPerPage+1)
+	if err != nil {
+		return err
+	}
+	var page eventsPage
+	if len(list) > eventsPerPage {
+		list = list[:eventsPerPage]
+		last := list[eventsPerPage-1]
+		page.More = fmt.Sprintf("/?from=%d_%s", last.StartsAt.UnixNano(), last.ID)
+	}
+	for _, e := range list {
+		detail, err := u.Booking.Event(ctx, v.caller, e.ID)
+		if err != nil {
+			return err
+		}
+		entry := eventEntry{Event: e}
+		entry.Open, entry.Sale = onSale(e)
+		if free := pricesOf(detail.Sections, true); len(free) > 0 {
+			entry.From = money.Format(slices.Min(free), e.Currency)
+		}
+		page.Events = append(page.Events, entry)
+	}
+	return u.render(v, http.StatusOK, "events", "Events", page)
+}
+
+// pricesOf are the prices of sections, or of those that have something left.
+func pricesOf(sections []booking.Section, leftOnly bool) (list []int64) {
+	for _, s := range sections {
+		if s.Free > 0 || !leftOnly {
+			list = append(list, s.Price)
+		}
+	}
+	return list
+}
+
+// part is a section or an area of an event; an area has Area set.
+type part struct {
+	Name  string
+	Area  *int32
+	URL   string
+	Price string
+	Free  int64
+	Total int64
+}
+
+// legend is a category with its price.
+type legend struct{ Name, Price string }
+
+type eventPage struct {
+	booking.Event
+	Sale     string
+	Open     bool
+	Sections []part
+	Areas    []part
+	Legend   []legend
+	Left     int64
+}
+
+// event shows what an event is and what of it is left.
+func (u *ui) event(v *visit) error {
+	id, err := seats.ParseEventID(v.Param("event"))
+	if err != nil {
+		return err
+	}
+	detail, err := u.Booking.Event(v.Request().Context(), v.caller, id)
+	if err != nil {
+		return err
+	}
+	page := eventPage{Event: detail.Event, Legend: legendOf(detail)}
+	page.Open, page.Sale = onSale(detail.Event)
+	for _, p := range partsOf(detail) {
+		page.Left += p.Free
+		if p.Area != nil {
+			page.Areas = append(page.Areas, p)
+		} else {
+			page.Sections = append(page.Sections, p)
+		}
+	}
+	return u.render(v, http.StatusOK, "event", detail.Name, page)
+}
+
+// partsOf joins the counts of a section's categories and prices, in the order of its seats.
+func partsOf(detail booking.EventDetail) (parts []part) {
+	byName := map[string][]booking.Section{}
+	var names []string
+	for _, s := range detail.Sections {
+		if byName[s.Name] == nil {
+			names = append(names, s.Name)
+		}
+		byName[s.Name] = append(byName[s.Name], s)
+	}
+	for _, name := range names {
+		p := part{
+			Name: name, Area: byName[name][0].Area, URL: sectionURL(detail.ID, name),
+			Price: prices(pricesOf(byName[name], false), detail.Currency),
+		}
+		for _, s := range byName[name] {
+			p.Free, p.Total = p.Free+s.Free, p.Total+s.Total
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// legendOf are the categories with the range of what their seats cost, dearest first.
+func legendOf(detail booking.EventDetail) (list []legend) {
+	byName := map[string][]int64{}
+	var names []string
+	for _, s := range detail.Sections {
+		if byName[s.Category] == nil {
+			names = append(names, s.Category)
+		}
+		byName[s.Category] = append(byName[s.Category], s.Price)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return int(slices.Max(byName[b]) - slices.Max(byName[a])) })
+	for _, name := range names {
+		list = append(list, legend{name, prices(byName[name], detail.Currency)})
+	}
+	return list
+}
+
+func eventURL(id seats.EventID) string { return "/events/" + id.String() }
+
+func sectionURL(id seats.EventID, section string) string {
+	return eventURL(id) + "/seats?" + url.Values{"section": {section}}.Encode()
+}
+
+// chip is a seat to tick. Word is its state, or its price where its row has several.
+type chip struct {
+	seats.Seat
+	Word string
+	Free bool
+}
+
+type rowOfSeats struct {
+	Label string
+	Price string
+	Chips []chip
+}
+
+type sectionPage struct {
+	booking.Event
+	Section string
+	Sale    string
+	Open    bool
+	Rows    []rowOfSeats
+	More    string // address of the rows behind
+}
+
+// words of a seat's state; "yours" is one that this buyer holds.
+var words = map[seats.State]string{seats.Free: "free", seats.Held: "held", seats.Booked: "sold", seats.Blocked: "closed"}
+
+const yours seats.State = "yours"
+
+// section shows the seats of a section by row, from the seat "from" on.
+func (u *ui) section(v *visit) error {
+	id, err := seats.ParseEventID(v.Param("event"))
+	if err != nil {
+		return err
+	}
+	name := v.query.Get("section")
+	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+		return booking.ErrNotFound
+	}
+	var from int
+	if text := v.query.Get("from"); text != "" {
+		if from, err = strconv.Atoi(text); err != nil {
+			return booking.ErrNotFound
+		}
+	}
+	v.back = eventURL(id)
+	house, err := u.Booking.Seats(v.Request().Context(), v.caller, id, &name)
+	if err != nil {
+		return err
+	}
+	open := u.openHolds(v)
+	rows := rowsOf(house, from, heldIn(open, id))
+	if len(rows) == 0 {
+		return booking.ErrNotFound
+	}
+	page := sectionPage{Event: house.Event, Section: name, Rows: rows}
+	page.Open, page.Sale = onSale(house.Event)
+	lastRow := rows[len(rows)-1].Chips
+	if last := lastRow[len(lastRow)-1].ID; last < house.Seats[len(house.Seats)-1].ID {
+		page.More = sectionURL(id, name) + "&from=" + strconv.Itoa(int(last)+1)
+	}
+	return u.write(v, http.StatusOK, "section", layout{name + ", " + house.Event.Name, open, page})
+}
+
+// heldIn are the seats of an event in the given holds.
+func heldIn(holds []booking.Hold, event seats.EventID) map[seats.ID]bool {
+	held := map[seats.ID]bool{}
+	for _, hold := range holds {
+		for _, s := range hold.Seats {
+			held[s.ID] = held[s.ID] || hold.Event == event
+		}
+	}
+	return held
+}
+
+// rowsOf groups seats by row until a page is full.
+func rowsOf(house booking.House, from int, mine map[seats.ID]bool) (rows []rowOfSeats) {
+	count := 0
+	for row := range chunks(house.Seats) {
+		if int(row[0].ID) < from {
+			continue
+		}
+		if count >= seatsPerPage {
+			break
+		}
+		count += len(row)
+		rows = append(rows, rowOf(row, house.Event.Currency, mine))
+	}
+	return rows
+}
+
+// chunks yields the rows of a section, which are runs of seats with one label.
+func chunks(list []seats.Seat) func(yield func([]seats.Seat) bool) {
+	return func(yield func([]seats.Seat) bool) {
+		for len(list) > 0 {
+			end := slices.IndexFunc(list, func(s seats.Seat) bool { return s.Row != list[0].Row })
+			if end < 0 {
+				end = len(list)
+			}
+			if !yield(list[:end]) {
+				return
+			}
+			list = list[end:]
+		}
+	}
+}
+
+func rowOf(row []seats.Seat, currency string, mine map[seats.ID]bool) rowOfSeats {
+	var all []int64
+	for _, s := range row {
+		all = append(all, s.Price)
+	}
+	r := rowOfSeats{Label: row[0].Row, Price: prices(all, currency)}
+	several := slices.Min(all) != slices.Max(all)
+	for _, s := range row {
+		c := chip{Seat: s, Word: words[s.State], Free: s.State == seats.Free}
+		switch {
+		case s.State == seats.Held && mine[s.ID]:
+			c.State, c.Word = yours, string(yours)
+		case c.Free && several:
+			c.Word = money.Format(s.Price, currency)
+		}
+		r.Chips = append(r.Chips, c)
+	}
+	return r
+}

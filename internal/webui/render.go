@@ -1,0 +1,77 @@
+package webui
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"seatfence/booking"
+	"seatfence/internal/money"
+	"seatfence/seats"
+)
+
+var (
+	//go:embed templates/*.html
+	templateFiles embed.FS
+	//go:embed page.css
+	style []byte
+
+	// The address of the style changes with its content, so that browsers may keep it for ever.
+	stylePath = "/assets/page-" + styleHash() + ".css"
+
+	templates = template.Must(template.New("").Funcs(template.FuncMap{
+		"style":    func() string { return stylePath },
+		"key":      rand.Text, // another one in every form that is rendered
+		"price":    money.Format,
+		"iso":      func(t time.Time) string { return t.Format(time.RFC3339) },
+		"exact":    func(t time.Time) string { return t.Format(time.RFC3339Nano) },
+		"when":     when,
+		"clock":    clock,
+		"left":     left,
+		"masked":   masked,
+		"position": position,
+		"offset":   offset,
+		"held":     func(list []booking.HeldSeat) crowd { return crowdOf(placesOf(list, placeOfHeld), "") },
+		"tickets":  func(list []seats.Ticket) crowd { return crowdOf(placesOf(list, placeOfTicket), "") },
+	}).ParseFS(templateFiles, "templates/*.html"))
+)
+
+func styleHash() string {
+	sum := sha256.Sum256(style)
+	return hex.EncodeToString(sum[:8])
+}
+
+func serveStyle(c echo.Context) error {
+	h := c.Response().Header()
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("X-Content-Type-Options", "nosniff")
+	return c.Blob(http.StatusOK, "text/css; charset=utf-8", style)
+}
+
+// layout is what every template gets. Open are holds to lead back to.
+type layout struct {
+	Title string
+	Open  []booking.Hold
+	Page  any
+}
+
+// render writes a page with the reminder of the buyer's open holds.
+func (u *ui) render(v *visit, status int, name, title string, page any) error {
+	return u.write(v, status, name, layout{title, u.openHolds(v), page})
+}
+
+func (u *ui) write(v *visit, status int, name string, l layout) error {
+	var html bytes.Buffer
+	if err := templates.ExecuteTemplate(&html, name, l); err != nil {
+		return fmt.Errorf("make page %s: %w", name, err)
+	}
+	return v.HTMLBlob(status, html.Bytes())
+}
