@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"context"
+
+	"seatfence/booking"
+	"seatfence/seats"
+)
+
+const headerReplayed = "Idempotent-Replayed"
+
+// replay is the value of the header that marks a replayed answer, or nil.
+func replay(replayed bool) *string {
+	if !replayed {
+		return nil
+	}
+	text := "true"
+	return &text
+}
+
+// ListEvents answers GET /v1/events.
+func (s *server) ListEvents(ctx context.Context, r ListEventsRequestObject) (ListEventsResponseObject, error) {
+	var page booking.EventPage
+	if r.Params.Cursor != nil {
+		if err := readCursor(*r.Params.Cursor, &page); err != nil {
+			return nil, err
+		}
+	}
+	n := pageSize(r.Params.Limit)
+	events, err := s.Booking.Events(ctx, callOf(ctx).caller, page, n+1)
+	if err != nil {
+		return nil, err
+	}
+	answer := EventList{Events: make([]Event, 0, n)}
+	for _, e := range events[:min(n, len(events))] {
+		answer.Events = append(answer.Events, eventOf(e))
+	}
+	if len(events) > n {
+		last := events[n-1]
+		answer.NextCursor, err = cursorOf(booking.EventPage{AfterStart: last.StartsAt, AfterID: int64(last.ID)})
+	}
+	return ListEvents200JSONResponse(answer), err
+}
+
+// CreateEvent answers POST /v1/events.
+func (s *server) CreateEvent(ctx context.Context, r CreateEventRequestObject) (CreateEventResponseObject, error) {
+	call, b := callOf(ctx), r.Body
+	if err := plainTexts(map[string]*string{"/name": &b.Name, "/venue": &b.Venue}); err != nil {
+		return nil, err
+	}
+	event := booking.NewEvent{
+		Name: b.Name, Venue: b.Venue, StartsAt: b.StartsAt, Timezone: b.Timezone, Currency: b.Currency, Payment: string(b.Payment),
+		Status: string(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt, House: seats.House{Categories: b.Categories},
+	}
+	if b.Sections != nil {
+		event.House.Sections = *b.Sections
+	}
+	if b.Areas != nil {
+		event.House.Areas = *b.Areas
+	}
+	made, replayed, err := s.Booking.CreateEvent(ctx, call.caller, call.key, event)
+	return CreateEvent201JSONResponse{Body: eventOf(made), Headers: CreateEvent201ResponseHeaders{replay(replayed)}}, err
+}
+
+// GetEvent answers GET /v1/events/{event}.
+func (s *server) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEventResponseObject, error) {
+	id, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.Booking.Event(ctx, callOf(ctx).caller, id)
+	if err != nil {
+		return nil, err
+	}
+	return GetEvent200JSONResponse{
+		Id: e.ID.String(), Name: e.Name, Venue: e.Venue, StartsAt: e.StartsAt, Timezone: e.Timezone, Currency: e.Currency,
+		Payment: Payment(e.Payment), Status: EventStatus(e.Status), SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
+		ServerTime: e.ServerTime, Sections: sectionsOf(e.Sections),
+	}, nil
+}
+
+// UpdateEvent answers PATCH /v1/events/{event}.
+func (s *server) UpdateEvent(ctx context.Context, r UpdateEventRequestObject) (UpdateEventResponseObject, error) {
+	id, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	b := r.Body
+	if err := plainTexts(map[string]*string{"/name": b.Name, "/venue": b.Venue}); err != nil {
+		return nil, err
+	}
+	event, err := s.Booking.UpdateEvent(ctx, callOf(ctx).caller, id, booking.EventChange{
+		Name: b.Name, Venue: b.Venue, StartsAt: b.StartsAt, Status: (*string)(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt,
+	})
+	return UpdateEvent200JSONResponse(eventOf(event)), err
+}
+
+func plainTexts(texts map[string]*string) error {
+	for pointer, text := range texts {
+		if text == nil {
+			continue
+		}
+		if err := plainText(pointer, *text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eventOf(e booking.Event) Event {
+	return Event{
+		Id: e.ID.String(), Name: e.Name, Venue: e.Venue, StartsAt: e.StartsAt, Timezone: e.Timezone, Currency: e.Currency,
+		Payment: Payment(e.Payment), Status: EventStatus(e.Status), SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt, ServerTime: e.ServerTime,
+	}
+}
+
+func sectionsOf(sections []booking.Section) []Section {
+	list := make([]Section, len(sections))
+	for i, s := range sections {
+		list[i] = Section{
+			Name: s.Name, Area: s.Area, Category: s.Category, Price: s.Price,
+			Total: s.Total, Free: s.Free, Held: s.Held, Booked: s.Booked, Blocked: s.Blocked,
+		}
+	}
+	return list
+}

@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"context"
+
+	"seatfence/booking"
+	"seatfence/seats"
+)
+
+// CreateHold answers POST /v1/events/{event}/holds.
+func (s *server) CreateHold(ctx context.Context, r CreateHoldRequestObject) (CreateHoldResponseObject, error) {
+	event, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	call := callOf(ctx)
+	req := booking.HoldRequest{Event: event, Seats: wants(r.Body.Seats), Places: places(r.Body.GA), PageSession: r.Body.Session}
+	leave, err := s.enter(ctx, event, req.Seats, call.key)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	hold, replayed, err := s.Booking.Hold(ctx, call.caller, call.key, req)
+	return CreateHold201JSONResponse{Body: holdOf(hold), Headers: CreateHold201ResponseHeaders{replay(replayed)}}, err
+}
+
+// enter passes the gate for named seats. Places of an area need none: whoever wants one takes another.
+func (s *server) enter(ctx context.Context, event seats.EventID, wants []seats.Want, key booking.Idempotency) (leave func(), err error) {
+	if len(wants) == 0 {
+		return func() {}, nil
+	}
+	return s.Gate.Enter(ctx, callOf(ctx).caller, event, seats.IDs(wants), key)
+}
+
+// GetHold answers GET /v1/holds/{hold}.
+func (s *server) GetHold(ctx context.Context, r GetHoldRequestObject) (GetHoldResponseObject, error) {
+	id, err := booking.ParseHoldID(r.Hold)
+	if err != nil {
+		return nil, err
+	}
+	hold, err := s.Booking.GetHold(ctx, callOf(ctx).caller, id)
+	return GetHold200JSONResponse(holdOf(hold)), err
+}
+
+// ChangeHold answers PATCH /v1/holds/{hold}.
+func (s *server) ChangeHold(ctx context.Context, r ChangeHoldRequestObject) (ChangeHoldResponseObject, error) {
+	id, err := booking.ParseHoldID(r.Hold)
+	if err != nil {
+		return nil, err
+	}
+	var change booking.HoldChange
+	if r.Body.Add != nil {
+		change.Add = wants(*r.Body.Add)
+	}
+	if r.Body.Drop != nil {
+		change.Drop = *r.Body.Drop
+	}
+	change.Extend = r.Body.Extend != nil && *r.Body.Extend
+	change.ExpectedTotal = r.Body.ExpectedTotal
+	leave, err := s.enter(ctx, id.Event, change.Add, booking.Idempotency{})
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	hold, err := s.Booking.ChangeHold(ctx, callOf(ctx).caller, id, change)
+	return ChangeHold200JSONResponse(holdOf(hold)), err
+}
+
+// ReleaseHold answers DELETE /v1/holds/{hold}.
+func (s *server) ReleaseHold(ctx context.Context, r ReleaseHoldRequestObject) (ReleaseHoldResponseObject, error) {
+	id, err := booking.ParseHoldID(r.Hold)
+	if err != nil {
+		return nil, err
+	}
+	return ReleaseHold204Response{}, s.Booking.Release(ctx, callOf(ctx).caller, id)
+}
+
+// CheckoutHold answers POST /v1/holds/{hold}/checkout.
+func (s *server) CheckoutHold(ctx context.Context, r CheckoutHoldRequestObject) (CheckoutHoldResponseObject, error) {
+	id, err := booking.ParseHoldID(r.Hold)
+	if err != nil {
+		return nil, err
+	}
+	hold, err := s.Booking.Checkout(ctx, callOf(ctx).caller, id)
+	return CheckoutHold200JSONResponse(holdOf(hold)), err
+}
+
+func holdOf(h booking.Hold) Hold {
+	hold := Hold{
+		Id: h.ID.String(), Event: h.Event.String(), Status: HoldStatus(h.Status), Checkout: h.Checkout, Seats: make([]HoldSeat, len(h.Seats)),
+		Total: h.Total, Currency: h.Currency, Timezone: h.Timezone, AcquiredAt: h.AcquiredAt, ExpiresAt: h.ExpiresAt, EndsAt: h.EndsAt,
+		ServerTime: h.ServerTime, ExtensionsLeft: h.ExtensionsLeft,
+	}
+	for i, s := range h.Seats {
+		hold.Seats[i] = HoldSeat{
+			Id: s.ID, Label: s.Label(), Section: s.Section, Row: s.Row, Number: s.Number, Type: s.Type, Price: s.Price, Fence: s.Fence, Owned: s.Owned,
+		}
+	}
+	if h.Booking != nil {
+		id := h.Booking.String()
+		hold.Booking = &id
+	}
+	return hold
+}

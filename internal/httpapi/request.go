@@ -1,0 +1,241 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/labstack/echo/v4"
+
+	"seatfence/booking"
+)
+
+const (
+	maxBody      = 64 << 10
+	maxEventBody = 1 << 20 // POST /v1/events: a house with its rows
+	maxKey       = 255     // characters of an Idempotency-Key
+
+	headerKey = "Idempotency-Key"
+)
+
+// call is what the middleware has found out about a request, for the handler and the log.
+type call struct {
+	id     string
+	role   Role
+	caller booking.Caller
+	key    booking.Idempotency
+	body   []byte
+	schema *openapi3.Schema
+}
+
+type callKey struct{}
+
+// callOf returns the call of a request's context. Outside of the API's middleware it is an empty one.
+func callOf(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
+}
+
+// operation is one operation of the contract as the middleware needs it.
+type operation struct {
+	id       string
+	roles    Role
+	maxBody  int64
+	schema   *openapi3.Schema // of the body; nil if there is none
+	keyed    bool             // needs an Idempotency-Key
+	query    map[string]*openapi3.Schema
+	compress bool
+}
+
+func newOperation(op *openapi3.Operation, inPath openapi3.Parameters) operation {
+	o := operation{id: op.OperationID, maxBody: maxBody, query: map[string]*openapi3.Schema{}, compress: op.OperationID == "listSeats"}
+	var served bool
+	if o.roles, served = Access[o.id]; !served {
+		panic("httpapi: nobody may use " + o.id)
+	}
+	if o.id == "createEvent" {
+		o.maxBody = maxEventBody
+	}
+	for _, p := range append(inPath, op.Parameters...) {
+		switch p.Value.In {
+		case openapi3.ParameterInQuery:
+			o.query[p.Value.Name] = p.Value.Schema.Value
+		case openapi3.ParameterInHeader:
+			o.keyed = o.keyed || p.Value.Name == headerKey
+		}
+	}
+	if op.RequestBody != nil {
+		o.schema = op.RequestBody.Value.Content.Get(echo.MIMEApplicationJSON).Schema.Value
+	}
+	return o
+}
+
+// admit reads a request up to its handler: the query and the body within their limits, who asks, whether they may, and under which key.
+func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		r := c.Request()
+		call := callOf(r.Context())
+		if err := op.checkAddress(c); err != nil {
+			return err
+		}
+		if call.body, err = op.readBody(c); err != nil {
+			return err
+		}
+		if call.caller, call.role, err = s.authenticate(r); err != nil {
+			return err
+		}
+		if err := op.roles.allow(call.role); err != nil {
+			return err
+		}
+		if op.keyed {
+			if call.key, err = idempotency(r, call.body); err != nil {
+				return err
+			}
+		}
+		call.schema = op.schema
+		return next(c)
+	}
+}
+
+// checkAddress holds the path and the query to the contract before the generated code parses them leniently.
+func (o operation) checkAddress(c echo.Context) error {
+	if seat := c.Param("seat"); seat != "" && (!digits(seat) || tooBig(seat, 32)) {
+		return booking.ErrNotFound
+	}
+	raw := c.Request().URL.RawQuery
+	if raw == "" {
+		return nil
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil || !utf8.ValidString(raw) {
+		return badRequest("malformed_query", "the query is not well-formed")
+	}
+	for name, values := range query {
+		schema, ok := o.query[name]
+		if !ok {
+			return badRequest("unknown_parameter", "the query has a parameter that is not documented")
+		}
+		if len(values) > 1 {
+			return badRequest("repeated_parameter", "a parameter stands twice in the query")
+		}
+		if detail := parameterFault(schema, values[0]); detail != "" {
+			return &requestError{code: "invalid_parameter", detail: "a parameter breaks its rule", faults: []fault{{Parameter: name, Detail: detail}}}
+		}
+	}
+	return nil
+}
+
+func parameterFault(schema *openapi3.Schema, text string) string {
+	var value any = text
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "value is not text"
+	case schema.Type.Is(openapi3.TypeInteger):
+		if !digits(text) || tooBig(text, 64) {
+			return "value must be a plain integer in range"
+		}
+		value = json.Number(text)
+	}
+	if broken, ok := errors.AsType[*openapi3.SchemaError](schema.VisitJSON(value)); ok {
+		return broken.Reason
+	}
+	return ""
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+func tooBig(digits string, bits int) bool {
+	_, err := strconv.ParseInt(digits, 10, bits)
+	return err != nil
+}
+
+// readBody reads the whole body, whatever comes of it: it is small, and the connection can be used again.
+func (o operation) readBody(c echo.Context) ([]byte, error) {
+	r := c.Request()
+	if o.schema != nil {
+		media, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
+		if err != nil || media != echo.MIMEApplicationJSON || r.Header.Get(echo.HeaderContentEncoding) != "" {
+			return nil, badRequest("unsupported_media_type", "the body must be application/json, not encoded")
+		}
+	}
+	if r.ContentLength > o.maxBody {
+		return nil, errBodyTooLarge
+	}
+	if r.ContentLength == 0 || r.Body == http.NoBody {
+		if o.schema != nil {
+			return nil, badRequest("body_required", "the request needs a JSON body")
+		}
+		return nil, nil
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response(), r.Body, o.maxBody))
+	body := bytes.TrimSpace(buf.Bytes())
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case tooLarge:
+		return nil, errBodyTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, badRequest("request_timeout", "the body did not arrive in time")
+	case err != nil:
+		return nil, badRequest("bad_request", "the body did not arrive whole")
+	case o.schema != nil && len(body) == 0:
+		return nil, badRequest("body_required", "the request needs a JSON body")
+	case o.schema == nil && len(body) > 0 && string(body) != "{}": // many clients always send an object
+		return nil, badRequest("body_not_allowed", "the request takes no body")
+	}
+	return body, nil
+}
+
+var errBodyTooLarge = badRequest("body_too_large", "the body is over its limit")
+
+// idempotency reads the caller's key. The fingerprint covers what makes two requests the same one.
+func idempotency(r *http.Request, body []byte) (booking.Idempotency, error) {
+	keys := r.Header.Values(headerKey)
+	if len(keys) == 0 {
+		return booking.Idempotency{}, badRequest("idempotency_key_missing", "the request needs an Idempotency-Key header")
+	}
+	key := keys[0]
+	visible := func(r rune) bool { return '!' <= r && r <= '~' }
+	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.TrimFunc(key, visible) != "" || strings.ContainsRune(key, ' ') {
+		return booking.Idempotency{}, badRequest("idempotency_key_invalid", "an Idempotency-Key is 1 to 255 visible ASCII characters")
+	}
+	sum := sha256.New()
+	for _, part := range []string{r.Method, "\n", r.URL.Path, "\n"} {
+		sum.Write([]byte(part))
+	}
+	sum.Write(body)
+	return booking.Idempotency{Key: key, Fingerprint: sum.Sum(nil)}, nil
+}
+
+// strictBinder stands in for Echo's binder, which takes members from the path and the query into the body, and bodies of other types.
+type strictBinder struct{}
+
+// Bind decodes the body that admit has read, held to the operation's schema.
+func (strictBinder) Bind(into any, c echo.Context) error {
+	call := callOf(c.Request().Context())
+	value, err := decodeStrict(call.body)
+	if err != nil {
+		return err
+	}
+	if err := validate(call.schema, value); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(call.body, into); err != nil {
+		// The schema has let it pass: a date that is no day, such as the 30th of February.
+		return &requestError{code: "invalid", detail: "the body has a value that does not exist"}
+	}
+	return nil
+}

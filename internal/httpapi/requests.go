@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/mail"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"seatfence/booking"
+	"seatfence/seats"
+)
+
+// seatWish is a seat as a request names it: its id alone, or an object with what is expected of it.
+type seatWish struct {
+	ID    seats.ID `json:"id"`
+	Type  string   `json:"type"`
+	Fence *int64   `json:"fence"`
+}
+
+// UnmarshalJSON reads either form.
+func (w *seatWish) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '{' {
+		return json.Unmarshal(raw, &w.ID)
+	}
+	type object seatWish // without this method
+	return json.Unmarshal(raw, (*object)(w))
+}
+
+func wants(wishes []seatWish) []seats.Want {
+	if len(wishes) == 0 {
+		return nil
+	}
+	list := make([]seats.Want, len(wishes))
+	for i, w := range wishes {
+		list[i] = seats.Want{ID: w.ID, Fence: seats.AnyFence, Type: seats.Standard}
+		if w.Fence != nil {
+			list[i].Fence = *w.Fence
+		}
+		if w.Type != "" {
+			list[i].Type = w.Type
+		}
+	}
+	return list
+}
+
+func places(ga *AreaPlaces) *booking.AreaPlaces {
+	if ga == nil {
+		return nil
+	}
+	return &booking.AreaPlaces{Area: ga.Area, Quantity: ga.Quantity}
+}
+
+type holdRequest struct {
+	Seats   []seatWish  `json:"seats"`
+	GA      *AreaPlaces `json:"ga"`
+	Session *string     `json:"session"`
+}
+
+type bookingRequest struct {
+	Hold             *string      `json:"hold"`
+	Event            *string      `json:"event"`
+	Seats            []seatWish   `json:"seats"`
+	GA               *AreaPlaces  `json:"ga"`
+	Buyer            BuyerContact `json:"buyer"`
+	PaymentReference *string      `json:"payment_reference"`
+	ExpectedTotal    *int64       `json:"expected_total"`
+}
+
+// toBook is the request in the words of the domain. The contract has seen to it that it names a hold, or an event and what to book of it;
+// that it does not name both is left to here.
+func (b bookingRequest) toBook() (req booking.BookRequest, err error) {
+	req = booking.BookRequest{Seats: wants(b.Seats), Places: places(b.GA), Reference: b.PaymentReference, ExpectedTotal: b.ExpectedTotal}
+	if b.PaymentReference != nil {
+		if err := plainText("/payment_reference", *b.PaymentReference); err != nil {
+			return req, err
+		}
+	}
+	if req.Name, req.Email, err = contact(b.Buyer); err != nil {
+		return req, err
+	}
+	if b.Hold == nil {
+		req.Event, err = seats.ParseEventID(*b.Event)
+		return req, err
+	}
+	if b.Event != nil || b.Seats != nil || b.GA != nil || b.ExpectedTotal != nil {
+		return req, invalid("/hold", "hold_or_event", "a hold is booked as it is: without event, seats, ga and expected_total")
+	}
+	hold, err := booking.ParseHoldID(*b.Hold)
+	req.Hold = &hold
+	return req, err
+}
+
+const maxName = 200 // characters of a buyer's name, counted after normalisation
+
+// contact returns a buyer's name in Unicode form C and the e-mail address, if both can be printed on a ticket and put into a mail header.
+func contact(b BuyerContact) (name, email string, err error) {
+	name = strings.TrimSpace(norm.NFC.String(b.Name))
+	if name == "" || utf8.RuneCountInString(name) > maxName {
+		return "", "", invalid("/buyer/name", "bad_name", "a name has 1 to 200 characters")
+	}
+	if err := plainText("/buyer/name", name); err != nil {
+		return "", "", err
+	}
+	address, err := mail.ParseAddress(b.Email)
+	if err != nil || address.Address != b.Email || !strings.Contains(b.Email, "@") || strings.ContainsFunc(b.Email, notInMail) {
+		return "", "", invalid("/buyer/email", "bad_email", "one e-mail address is needed, such as lena@example.com")
+	}
+	return name, b.Email, nil
+}
+
+func notInMail(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || directs(r) || r == '"'
+}
+
+// plainText refuses characters that break a line or turn the direction of what stands beside them.
+func plainText(pointer, text string) error {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || directs(r) || r == '\u2028' || r == '\u2029' }) {
+		return invalid(pointer, "bad_character", "control and direction characters are not allowed")
+	}
+	return nil
+}
+
+// directs reports the characters that override, embed or isolate the direction of text. The marks of single characters are not among
+// them: right-to-left names need those.
+func directs(r rune) bool { return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' }
+
+func invalid(pointer, code, detail string) error {
+	return &booking.InvalidError{Pointer: pointer, Code: code, Detail: detail}
+}

@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"context"
+
+	"seatfence/booking"
+	"seatfence/seats"
+)
+
+// ListSeats answers GET /v1/events/{event}/seats.
+func (s *server) ListSeats(ctx context.Context, r ListSeatsRequestObject) (ListSeatsResponseObject, error) {
+	event, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	house, err := s.Booking.Seats(ctx, callOf(ctx).caller, event, r.Params.Section)
+	if err != nil {
+		return nil, err
+	}
+	answer := ListSeats200JSONResponse{
+		Seats: make([]Seat, len(house.Seats)), Areas: sectionsOf(house.Areas), ServerTime: house.Event.ServerTime, Timezone: house.Event.Timezone,
+	}
+	for i, seat := range house.Seats {
+		answer.Seats[i] = seatOf(seat)
+	}
+	return answer, nil
+}
+
+// GetSeat answers GET /v1/events/{event}/seats/{seat}.
+func (s *server) GetSeat(ctx context.Context, r GetSeatRequestObject) (GetSeatResponseObject, error) {
+	event, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	seat, err := s.Booking.Seat(ctx, callOf(ctx).caller, event, r.Seat)
+	return GetSeat200JSONResponse(seatOf(seat)), err
+}
+
+// GetSeatHistory answers GET /v1/events/{event}/seats/{seat}/history.
+func (s *server) GetSeatHistory(ctx context.Context, r GetSeatHistoryRequestObject) (GetSeatHistoryResponseObject, error) {
+	event, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	var before int64
+	if r.Params.Before != nil {
+		before = *r.Params.Before
+	}
+	changes, err := s.Booking.History(ctx, callOf(ctx).caller, event, r.Seat, before, pageSize(r.Params.Limit))
+	answer := GetSeatHistory200JSONResponse{Changes: make([]SeatChange, len(changes))}
+	for i, c := range changes {
+		answer.Changes[i] = SeatChange{Fence: c.Fence, Action: c.Action, Ref: refOf(event, c), At: c.At}
+		if c.Actor != nil {
+			actor := c.Actor.String()
+			answer.Changes[i].Actor = &actor
+		}
+	}
+	return answer, err
+}
+
+// refOf is the public id of what a change was made for.
+func refOf(event seats.EventID, c seats.Change) string {
+	switch c.Action {
+	case "sold", "cancelled":
+		return booking.BookingID{Event: event, Key: c.Ref}.String()
+	case "blocked", "unblocked":
+		return booking.BlockID{Event: event, Key: c.Ref}.String()
+	}
+	return booking.HoldID{Event: event, Key: c.Ref}.String()
+}
+
+func seatOf(s seats.Seat) Seat {
+	return Seat{
+		Id: s.ID, Label: s.Label(), Section: s.Section, Row: s.Row, Number: s.Number, Category: s.Category, Price: s.Price,
+		State: SeatState(s.State), Fence: s.Fence,
+	}
+}
+
+// CreateBlock answers POST /v1/events/{event}/blocks.
+func (s *server) CreateBlock(ctx context.Context, r CreateBlockRequestObject) (CreateBlockResponseObject, error) {
+	event, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	if err := plainText("/reason", r.Body.Reason); err != nil {
+		return nil, err
+	}
+	call := callOf(ctx)
+	block, replayed, err := s.Booking.Block(ctx, call.caller, call.key, event, r.Body.Seats, r.Body.Reason)
+	return CreateBlock201JSONResponse{
+		Body:    Block{Id: block.ID.String(), Event: block.Event.String(), Seats: block.Seats, Reason: block.Reason, CreatedAt: block.CreatedAt},
+		Headers: CreateBlock201ResponseHeaders{replay(replayed)},
+	}, err
+}
+
+// DeleteBlock answers DELETE /v1/events/{event}/blocks/{block}.
+func (s *server) DeleteBlock(ctx context.Context, r DeleteBlockRequestObject) (DeleteBlockResponseObject, error) {
+	event, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	block, err := booking.ParseBlockID(r.Block)
+	if err != nil {
+		return nil, err
+	}
+	if block.Event != event {
+		return nil, booking.ErrNotFound
+	}
+	return DeleteBlock204Response{}, s.Booking.Unblock(ctx, callOf(ctx).caller, block)
+}
