@@ -131,3 +131,13 @@ func (q *Queries) OrganizerInsert(ctx context.Context, db DBTX, name string) (in
 	err := row.Scan(&id)
 	return id, err
 }
+
+const organizersLock = `-- name: OrganizersLock :exec
+LOCK TABLE organizers IN SHARE ROW EXCLUSIVE MODE
+`
+
+// So that two who look for a name, and make it because it is missing, make one organizer.
+func (q *Queries) OrganizersLock(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, organizersLock)
+	return err
+}
