@@ -1,0 +1,246 @@
+// Package app puts a server together: it is the only package that knows everybody, and it decides nothing that is not about starting,
+// stopping, or who gets which setting.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+
+	"seatfence/booking"
+	"seatfence/internal/access"
+	"seatfence/internal/config"
+	"seatfence/internal/httpapi"
+	"seatfence/internal/notify"
+	"seatfence/internal/session"
+	"seatfence/internal/shed"
+	"seatfence/internal/webui"
+	"seatfence/lockmgr"
+)
+
+const (
+	drainTime   = 10 * time.Second // for requests under way
+	workersTime = 10 * time.Second // for mails being sent
+	readyTime   = time.Second      // for Postgres to answer /readyz
+)
+
+// App is one server.
+type App struct {
+	// Booking and Keys are the use cases and the API keys it serves, for whoever prepares its data before Start.
+	Booking *booking.Service
+	Keys    *access.Keys
+
+	cfg      config.Config
+	log      *slog.Logger
+	pool     *pgxpool.Pool
+	rdb      *redis.Client // nil without seat locks
+	notifier *notify.Notifier
+	public   *listener
+	metrics  *listener
+	draining atomic.Bool
+	failed   chan error
+
+	cutRequests context.CancelFunc
+	endSweep    context.CancelFunc // nil until Start
+	loops       sync.WaitGroup
+	stop        sync.Once
+	stopErr     error
+}
+
+// New connects to the database, refuses one that it could not serve from, and builds the server. Redis and the mail server may be down.
+// Requests carry the values of ctx, not its end. The caller owes a Stop.
+func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, err error) {
+	a := &App{cfg: cfg, log: log, failed: make(chan error, 2)}
+	defer func() {
+		if err != nil {
+			a.disconnect()
+		}
+	}()
+	if a.pool, err = connect(ctx, cfg.Database); err != nil {
+		return nil, err
+	}
+	if err := checkServer(ctx, cfg.Database, a.pool); err != nil {
+		return nil, err
+	}
+	a.Booking = booking.New(a.pool, booking.Limits{
+		Seats: cfg.MaxSeats, HeldByBuyer: cfg.MaxHeldByBuyer, HeldByKey: cfg.MaxHeldByKey,
+		HoldTTL: cfg.HoldTTL, HoldLongest: cfg.HoldLongest, Extensions: cfg.HoldExtensions, KeyRetention: cfg.KeyRetention,
+	})
+	a.Keys = access.New(a.pool)
+	if a.notifier, err = notify.New(a.pool, a.Booking, cfg.SMTPURL.URL, cfg.MailFrom.Address, log); err != nil {
+		return nil, err
+	}
+	a.Booking.Committed = a.notifier.Committed
+	if err := a.buildHTTP(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// buildHTTP sets up what the two listeners serve.
+func (a *App) buildHTTP(ctx context.Context) error {
+	counters := httpapi.NewMetrics()
+	a.Booking.Guarded = counters.Guarded
+	if err := collect(counters.Registry, a.pool); err != nil {
+		return err
+	}
+	locks, err := a.seatLocks(counters)
+	if err != nil {
+		return err
+	}
+	sessions, err := session.NewSigner(a.cfg.SigningKey, a.cfg.PublicURL.Scheme == "https")
+	if err != nil {
+		return err
+	}
+	gate := shed.New(locks, a.Booking)
+	api, err := httpapi.New(httpapi.Deps{
+		Booking: a.Booking, Gate: gate, Keys: a.Keys, Sessions: sessions, State: a.state, Log: a.log, Metrics: counters,
+		PublicURL: a.cfg.PublicURL.URL, InFlight: a.cfg.InFlight,
+	})
+	if err != nil {
+		return err
+	}
+	webui.Register(api, webui.Deps{Booking: a.Booking, Gate: gate, Sessions: sessions, Log: a.log})
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	a.cutRequests = cancel
+	a.public = &listener{name: "LISTEN", addr: a.cfg.Listen, server: httpapi.NewServer(base, api, a.log)}
+	scrape := http.NewServeMux()
+	scrape.Handle("GET /metrics", counters.Handler())
+	a.metrics = &listener{name: "METRICS_LISTEN", addr: a.cfg.MetricsListen, server: httpapi.NewServer(base, scrape, a.log)}
+	return nil
+}
+
+// seatLocks returns nil, which lets everybody through, when they are switched off.
+func (a *App) seatLocks(counters *httpapi.Metrics) (*lockmgr.Seats, error) {
+	if !a.cfg.SeatLocks {
+		return nil, nil
+	}
+	var err error
+	if a.rdb, err = lockmgr.Open(a.cfg.RedisURL.URL.String()); err != nil {
+		return nil, fmt.Errorf("REDIS_URL: %w", err)
+	}
+	return lockmgr.NewSeats(a.rdb, a.cfg.SeatLockTTL, counters.Lock), nil
+}
+
+// Start listens and runs the workers, whose contexts carry the values of ctx, not its end. It returns when the server takes requests.
+func (a *App) Start(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := a.public.open(); err != nil {
+		return err
+	}
+	if err := a.metrics.open(); err != nil {
+		return err
+	}
+	if err := a.notifier.Start(ctx); err != nil {
+		return err
+	}
+	ctx, a.endSweep = context.WithCancel(ctx)
+	a.loops.Go(func() { a.sweep(ctx) })
+	for _, l := range []*listener{a.public, a.metrics} {
+		a.loops.Go(func() { l.serve(a.failed) })
+	}
+	a.log.LogAttrs(ctx, slog.LevelInfo, "serving", slog.String("addr", a.Addr()), slog.String("metrics", a.MetricsAddr()), slog.Any("settings", a.cfg))
+	return nil
+}
+
+// Addr is the host and port of the API and the pages, from Start on.
+func (a *App) Addr() string { return a.public.addr }
+
+// MetricsAddr is the host and port of the metrics, from Start on.
+func (a *App) MetricsAddr() string { return a.metrics.addr }
+
+// Failed delivers the error of a listener that ended by itself.
+func (a *App) Failed() <-chan error { return a.failed }
+
+// Stop ends the server in the order in which its parts need each other: no new requests, those under way to their end or for ten
+// seconds, workers, connections. ctx may end the waiting earlier. It may be called twice, and after a Start that failed.
+func (a *App) Stop(ctx context.Context) error {
+	a.stop.Do(func() { a.stopErr = a.shutDown(ctx) })
+	return a.stopErr
+}
+
+func (a *App) shutDown(ctx context.Context) error {
+	a.draining.Store(true)
+	errs := []error{a.public.close(ctx, drainTime)}
+	a.cutRequests() // whoever is not done by now is told
+	if a.endSweep != nil {
+		a.endSweep()
+	}
+	workers, done := context.WithTimeout(ctx, workersTime)
+	defer done()
+	errs = append(errs, a.notifier.Stop(workers), a.metrics.close(ctx, time.Second))
+	a.loops.Wait()
+	a.disconnect()
+	return errors.Join(errs...)
+}
+
+func (a *App) disconnect() {
+	if a.cutRequests != nil {
+		a.cutRequests()
+	}
+	if a.rdb != nil {
+		_ = a.rdb.Close() // it has nothing that could be lost
+	}
+	if a.pool != nil {
+		a.pool.Close()
+	}
+}
+
+// state is what /readyz tells. A server without Redis is ready: it sells.
+func (a *App) state(ctx context.Context) httpapi.State {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	state := httpapi.State{Postgres: a.pool.Ping(ctx), Redis: "off", Draining: a.draining.Load()}
+	if a.rdb != nil {
+		state.Redis = "ok"
+		if a.rdb.Ping(ctx).Err() != nil {
+			state.Redis = "degraded"
+		}
+	}
+	return state
+}
+
+// listener is one address and its server.
+type listener struct {
+	name   string // of its setting
+	addr   string // as asked for, then as given
+	server *http.Server
+	socket net.Listener // nil until open
+}
+
+func (l *listener) open() (err error) {
+	if l.socket, err = net.Listen("tcp", l.addr); err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
+	l.addr = l.socket.Addr().String()
+	return nil
+}
+
+func (l *listener) serve(failed chan<- error) {
+	if err := l.server.Serve(l.socket); !errors.Is(err, http.ErrServerClosed) {
+		failed <- fmt.Errorf("%s: %w", l.name, err)
+	}
+}
+
+// close lets requests end for as long as patience, then cuts their connections.
+func (l *listener) close(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := l.server.Shutdown(ctx)
+	if err != nil {
+		err = fmt.Errorf("%s: requests were cut: %w", l.name, errors.Join(err, l.server.Close()))
+	}
+	if l.socket != nil {
+		_ = l.socket.Close() // the server has done it, unless it never served
+	}
+	return err
+}

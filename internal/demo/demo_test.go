@@ -1,0 +1,102 @@
+package demo_test
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"seatfence/booking"
+	"seatfence/booking/bookingtest"
+	"seatfence/db/dbtest"
+	"seatfence/internal/demo"
+	"seatfence/seats"
+)
+
+func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+
+func numbered(h seats.House) (n int) {
+	for _, s := range h.Sections {
+		for _, r := range s.Rows {
+			n += r.Seats
+		}
+	}
+	return n
+}
+
+func TestTheHousesAreAsLargeAsTheyShouldBe(t *testing.T) {
+	t.Parallel()
+	for name, house := range map[string]seats.House{"theatre": demo.Theatre(), "arena": demo.Arena()} {
+		if defect := house.Check(); defect != nil {
+			t.Errorf("%s: %+v", name, *defect)
+		}
+	}
+	if n := numbered(demo.Theatre()); n < 1200 {
+		t.Errorf("the theatre has %d seats", n)
+	}
+	if n, floor := numbered(demo.Arena()), demo.Arena().Areas[0].Capacity; n < 12_000 || floor < 2000 {
+		t.Errorf("the arena has %d seats and a floor of %d", n, floor)
+	}
+}
+
+func TestASecondStartUsesTheEventsAgain(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.Pool(t)
+	service := booking.New(pool, booking.DefaultLimits)
+	organizer := bookingtest.Organizer(t, pool)
+	var starts [3][]booking.Event
+	load := func(i int) {
+		var err error
+		if starts[i], err = demo.Load(t.Context(), service, organizer); err != nil {
+			t.Error(err)
+		}
+	}
+	var both sync.WaitGroup // two programs at once, then a later one whose idempotency keys are forgotten
+	both.Go(func() { load(0) })
+	both.Go(func() { load(1) })
+	both.Wait()
+	if _, err := pool.Exec(t.Context(), "DELETE FROM idempotency_keys"); err != nil {
+		t.Fatal(err)
+	}
+	load(2)
+	for _, s := range starts {
+		if len(s) != 2 || s[0].ID != starts[0][0].ID || s[1].ID != starts[0][1].ID {
+			t.Errorf("starts found events %v and %v", starts[0], s)
+		}
+	}
+}
+
+func TestAnEndedEventIsReplaced(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.Pool(t)
+	service := booking.New(pool, booking.DefaultLimits)
+	organizer := bookingtest.Organizer(t, pool)
+	first, err := demo.Load(t.Context(), service, organizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pool.Exec(t.Context(), "UPDATE events SET starts_at = starts_at - interval '90 days', sale_starts_at = sale_starts_at - interval '90 days', sale_ends_at = sale_ends_at - interval '90 days'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), "DELETE FROM idempotency_keys"); err != nil {
+		t.Fatal(err)
+	}
+	second, err := demo.Load(t.Context(), service, organizer)
+	if err != nil || second[0].ID == first[0].ID {
+		t.Errorf("after its sale the theatre's event is %v, was %v; %v", second, first, err)
+	}
+}
+
+func TestSeat14CIsInTheStalls(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.Pool(t)
+	service := booking.New(pool, booking.DefaultLimits)
+	list, err := demo.Load(t.Context(), service, bookingtest.Organizer(t, pool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seat, err := service.Seat(t.Context(), bookingtest.Buyer(), list[0].ID, bookingtest.Seat14C)
+	if err != nil || seat.Label() != "Stalls C14" || seat.State != seats.Free {
+		t.Errorf("seat %d is %+v, %v", bookingtest.Seat14C, seat, err)
+	}
+}
