@@ -41,10 +41,19 @@ func dial(addr string) (*client, error) {
 	return &client{conn: conn, in: bufio.NewReaderSize(conn, 16<<10)}, nil
 }
 
-// post sends one request and returns the status and the body of the answer.
+// post sends one request and returns the status and the body of the answer. Without a token, or without a key, its header is left out.
 func (c *client) post(path, token, key string, body []byte) (status int, answer []byte, err error) {
-	c.out = fmt.Appendf(c.out[:0], "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n",
-		path, token, key, len(body))
+	c.out = fmt.Appendf(c.out[:0], "POST %s HTTP/1.1\r\nHost: localhost\r\n", path)
+	if token != "" {
+		c.out = fmt.Appendf(c.out, "Authorization: Bearer %s\r\n", token)
+	}
+	if key != "" {
+		c.out = fmt.Appendf(c.out, "Idempotency-Key: %s\r\n", key)
+	}
+	if len(body) > 0 {
+		c.out = append(c.out, "Content-Type: application/json\r\n"...)
+	}
+	c.out = fmt.Appendf(c.out, "Content-Length: %d\r\n\r\n", len(body))
 	c.out = append(c.out, body...)
 	if err := c.conn.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return 0, nil, err

@@ -44,9 +44,6 @@ type answer struct {
 
 // story is the late request on two real servers: Lena's is stopped for longer than its lock lives, Omar buys, Lena's wakes up.
 func story(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, storyTime)
-	defer cancel()
-	t := teller{out, time.Now()}
 	mails, err := mailsink.Start("127.0.0.1:0")
 	if err != nil {
 		return err
@@ -57,6 +54,9 @@ func story(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer b.close()
+	ctx, cancel := context.WithTimeout(ctx, storyTime)
+	defer cancel()
+	t := teller{out, time.Now()}
 	serverA, err := b.serve(ctx, "FAILPOINTS=before_write="+pauseTime.String())
 	if err != nil {
 		return err
@@ -83,8 +83,12 @@ func story(ctx context.Context, out io.Writer) error {
 	locks := redis.NewClient(redisOptions)
 	defer locks.Close()
 	lock := fmt.Sprintf("seat:{%d}:%d", int64(event), seat14C)
-	if err := until(ctx, func() bool { return locks.Exists(ctx, lock).Val() == 1 }); err != nil {
+	if err := until(ctx, func() bool { return locks.Exists(ctx, lock).Val() == 1 || len(lena) > 0 }); err != nil {
 		return fmt.Errorf("wait for Lena's lock: %w", err)
+	}
+	if len(lena) > 0 {
+		told := <-lena
+		return fmt.Errorf("server A did not stop: it answered %d %s, %w", told.status, told.Code, told.err)
 	}
 	t.say("Lena asks A for 14C; A has the lock (%.1f s to live) and stops for %s, right before its write", locks.PTTL(ctx, lock).Val().Seconds(), pauseTime)
 	early := serverB.buy(ctx, event.String(), "Omar")
@@ -162,7 +166,7 @@ func (s *server) buy(ctx context.Context, event, name string) (a answer) {
 	return a
 }
 
-var zeroRows = regexp.MustCompile(`(?m)^seatfence_refused_writes_total\S* ([0-9]+)$`)
+var zeroRows = regexp.MustCompile(`(?m)^seatfence_zero_row_writes_total\S* ([0-9]+)$`)
 
 func refusedWrites(s *server) (string, error) {
 	res, err := http.Get("http://" + s.metrics + "/metrics")
