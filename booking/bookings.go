@@ -68,11 +68,18 @@ func (s *Service) Book(ctx context.Context, caller Caller, key Idempotency, req 
 	}, func(ctx context.Context, stored []byte) (Booking, error) {
 		return s.bookingAsMade(ctx, event, stored)
 	})
-	if err == nil && !replayed {
+	switch {
+	case errors.Is(err, errBooked):
+		return booking, false, nil
+	case err == nil && !replayed:
 		s.committed()
 	}
 	return booking, replayed, err
 }
+
+// errBooked says that the hold has become a booking before. It makes Book look whether that was under the same key, which then replays
+// or refuses another request; it never leaves the package.
+var errBooked = errors.New("the hold is booked already")
 
 // newSale is everything of a sale that does not come from the database.
 func newSaleOf(caller Caller, key Idempotency, event seats.EventID, req BookRequest) seats.Sale {
@@ -197,7 +204,7 @@ func (s *Service) confirm(ctx context.Context, caller Caller, key Idempotency, r
 		row, kept, err := lockHold(ctx, tx, caller, id)
 		if row.BookingID != nil && errors.Is(err, ErrHoldClosed) {
 			booking, err = readBooking(ctx, tx, BookingID{id.Event, *row.BookingID})
-			return err
+			return cmpErr(err, errBooked)
 		}
 		if err := cmpErr(err, eventErr); err != nil {
 			return err
