@@ -18,6 +18,7 @@ type Block struct {
 	Event     seats.EventID `json:"event"`
 	Seats     []seats.ID    `json:"seats"`
 	Reason    string        `json:"reason"`
+	Timezone  string        `json:"timezone"`
 	CreatedAt time.Time     `json:"created_at"`
 }
 
@@ -33,9 +34,11 @@ func (s *Service) Block(ctx context.Context, caller Caller, key Idempotency, eve
 	return once(ctx, s, event, caller, key, func(ctx context.Context) (Block, error) {
 		block := Block{ID: BlockID{event, uuid.Must(uuid.NewV7())}, Event: event, Seats: ids, Reason: reason}
 		err := s.inTx(ctx, func(tx pgx.Tx) error {
-			if err := lockOwnEvent(ctx, tx, caller, event); err != nil {
+			timezone, err := lockOwnEvent(ctx, tx, caller, event)
+			if err != nil {
 				return err
 			}
+			block.Timezone = timezone
 			if n, err := seats.Lock(ctx, tx, event, ids); err != nil || n < len(ids) {
 				return cmpErr(err, errLost)
 			}
@@ -69,27 +72,27 @@ func (s *Service) blockWants(ids []seats.ID) ([]seats.Want, error) {
 	return wants, checkEach("/seats", wants)
 }
 
-// lockOwnEvent is lockEvent for what an organizer does to the seats of an event, on sale or not.
-func lockOwnEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID) error {
+// lockOwnEvent is lockEvent for what an organizer does to the seats of an event, on sale or not. It returns the event's zone.
+func lockOwnEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID) (timezone string, err error) {
 	if caller.Kind != Organizer {
-		return ErrForbidden
+		return "", ErrForbidden
 	}
 	event, err := queries.EventLockForSale(ctx, tx, int64(id))
 	switch {
 	case db.NotFound(err), err == nil && event.OrganizerID != caller.Organizer:
-		return ErrNotFound
+		return "", ErrNotFound
 	case err != nil:
-		return fmt.Errorf("lock event: %w", err)
+		return "", fmt.Errorf("lock event: %w", err)
 	case event.Status == StatusCancelled:
-		return ErrEventCancelled
+		return "", ErrEventCancelled
 	}
-	return nil
+	return event.Timezone, nil
 }
 
 // Unblock puts the seats of a block back on sale.
 func (s *Service) Unblock(ctx context.Context, caller Caller, id BlockID) error {
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := lockOwnEvent(ctx, tx, caller, id.Event); err != nil {
+		if _, err := lockOwnEvent(ctx, tx, caller, id.Event); err != nil {
 			return err
 		}
 		ids, err := queries.BlockSeats(ctx, tx, db.BlockSeatsParams{EventID: int64(id.Event), BlockID: &id.Key})

@@ -190,7 +190,7 @@ func TestSweepMakesExpiryVisible(t *testing.T) {
 		t.Errorf("swept hold reads %+v, %v", got, err)
 	}
 	history, err := w.Service.History(ctx, w.Owner, w.Event, 2, 0, 10)
-	if err != nil || len(history) != 2 || history[0].Action != "expired" || history[1].Action != "held" || history[0].Actor != nil {
+	if c := history.Changes; err != nil || len(c) != 2 || c[0].Action != "expired" || c[1].Action != "held" || c[0].Actor != nil {
 		t.Errorf("ledger is %+v, %v", history, err)
 	}
 }

@@ -81,7 +81,7 @@ func (s *Service) Book(ctx context.Context, caller Caller, key Idempotency, req 
 // or refuses another request; it never leaves the package.
 var errBooked = errors.New("the hold is booked already")
 
-// newSale is everything of a sale that does not come from the database.
+// newSaleOf is everything of a sale that does not come from the database.
 func newSaleOf(caller Caller, key Idempotency, event seats.EventID, req BookRequest) seats.Sale {
 	sale := seats.Sale{
 		Event: event, Trusted: caller.Kind != Buyer, Booking: uuid.Must(uuid.NewV7()), Number: newNumber(), Buyer: caller.ID,

@@ -26,8 +26,16 @@ func CleanBuyer(name, email string) (string, string, error) {
 	return name, email, err
 }
 
-// CleanName is CleanBuyer for the name alone. Control characters would break the head of a mail, and those that turn the direction of
-// text would lie on a page; the marks of single characters stay, because right-to-left names need them.
+// Plain reports whether a text has only characters that stay where they stand. Control characters would break the head of a mail, and
+// those that turn the direction of text would lie on a page; the marks of single characters are plain, because right-to-left names
+// need them.
+func Plain(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
+	})
+}
+
+// CleanName is CleanBuyer for the name alone.
 func CleanName(name string) (string, error) {
 	const at = "/buyer/name"
 	if !utf8.ValidString(name) {
@@ -37,9 +45,7 @@ func CleanName(name string) (string, error) {
 	switch {
 	case utf8.RuneCountInString(name) > MaxNameRunes:
 		return "", invalid(at, "name_too_long", "a name has at most %d characters", MaxNameRunes)
-	case strings.ContainsFunc(name, func(r rune) bool {
-		return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
-	}):
+	case !Plain(name):
 		return "", invalid(at, "bad_name", "a name has no control or direction characters")
 	case !strings.ContainsFunc(name, func(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.S) }):
 		return "", invalid(at, "name_missing", "a name is needed")

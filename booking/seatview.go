@@ -58,17 +58,27 @@ func (s *Service) Seat(ctx context.Context, caller Caller, event seats.EventID, 
 	return rows[0].Seat, nil
 }
 
-// History returns up to n changes of a seat, newest first, of an organizer's own event; before limits them to older fences, if not 0.
-func (s *Service) History(ctx context.Context, caller Caller, event seats.EventID, id seats.ID, before int64, n int) ([]seats.Change, error) {
+// SeatHistory is changes of a seat, newest first, and the event's zone.
+type SeatHistory struct {
+	Timezone string
+	Changes  []seats.Change
+}
+
+// History returns up to n changes of a seat of an organizer's own event; before limits them to older fences, if not 0.
+func (s *Service) History(ctx context.Context, caller Caller, id seats.EventID, seat seats.ID, before int64, n int) (SeatHistory, error) {
 	if caller.Kind != Organizer {
-		return nil, ErrForbidden
+		return SeatHistory{}, ErrForbidden
 	}
-	if _, err := s.Seat(ctx, caller, event, id); err != nil {
-		return nil, err
+	event, err := s.visible(ctx, caller, id)
+	if err != nil {
+		return SeatHistory{}, err
+	}
+	if _, err := s.Seat(ctx, caller, id, seat); err != nil {
+		return SeatHistory{}, err
 	}
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	changes, err := seats.History(ctx, s.pool, event, id, before, n)
-	return changes, answer(err)
+	changes, err := seats.History(ctx, s.pool, id, seat, before, n)
+	return SeatHistory{event.Timezone, changes}, answer(err)
 }

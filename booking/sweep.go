@@ -107,6 +107,11 @@ func (s *Service) releaseOf(ctx context.Context, id HoldID) error {
 
 // Purge forgets idempotency keys that are older than they are kept.
 func (s *Service) Purge(ctx context.Context) error {
-	_, err := queries.KeyPurge(ctx, s.pool, s.limits.KeyRetention)
-	return err
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := queries.LongStatements(ctx, tx); err != nil {
+			return err
+		}
+		_, err := queries.KeyPurge(ctx, tx, s.limits.KeyRetention)
+		return err
+	})
 }

@@ -20,7 +20,9 @@ type Set struct {
 type setKey struct{}
 
 // With returns a context whose Hits ask set.
-func With(ctx context.Context, set *Set) context.Context { return context.WithValue(ctx, setKey{}, set) }
+func With(ctx context.Context, set *Set) context.Context {
+	return context.WithValue(ctx, setKey{}, set)
+}
 
 // Hit runs what is armed at the point, once, and returns its error.
 func Hit(ctx context.Context, point string) error {

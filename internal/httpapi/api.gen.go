@@ -174,6 +174,9 @@ type Block struct {
 
 	// Seats Their ids.
 	Seats []int32 `json:"seats"`
+
+	// Timezone The IANA zone of the venue.
+	Timezone string `json:"timezone"`
 }
 
 // Booking A sale.
@@ -653,6 +656,9 @@ type SeatChange struct {
 type SeatHistory struct {
 	// Changes A page of changes.
 	Changes []SeatChange `json:"changes"`
+
+	// Timezone The IANA zone of the venue.
+	Timezone string `json:"timezone"`
 }
 
 // SeatList The seats of an event at one moment.

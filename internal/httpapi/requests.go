@@ -2,12 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"net/mail"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 
 	"seatfence/booking"
 	"seatfence/seats"
@@ -78,7 +72,7 @@ func (b bookingRequest) toBook() (req booking.BookRequest, err error) {
 			return req, err
 		}
 	}
-	if req.Name, req.Email, err = contact(b.Buyer); err != nil {
+	if req.Name, req.Email, err = booking.CleanBuyer(b.Buyer.Name, b.Buyer.Email); err != nil {
 		return req, err
 	}
 	if b.Hold == nil {
@@ -93,39 +87,13 @@ func (b bookingRequest) toBook() (req booking.BookRequest, err error) {
 	return req, err
 }
 
-const maxName = 200 // characters of a buyer's name, counted after normalisation
-
-// contact returns a buyer's name in Unicode form C and the e-mail address, if both can be printed on a ticket and put into a mail header.
-func contact(b BuyerContact) (name, email string, err error) {
-	name = strings.TrimSpace(norm.NFC.String(b.Name))
-	if name == "" || utf8.RuneCountInString(name) > maxName {
-		return "", "", invalid("/buyer/name", "bad_name", "a name has 1 to 200 characters")
-	}
-	if err := plainText("/buyer/name", name); err != nil {
-		return "", "", err
-	}
-	address, err := mail.ParseAddress(b.Email)
-	if err != nil || address.Address != b.Email || !strings.Contains(b.Email, "@") || strings.ContainsFunc(b.Email, notInMail) {
-		return "", "", invalid("/buyer/email", "bad_email", "one e-mail address is needed, such as lena@example.com")
-	}
-	return name, b.Email, nil
-}
-
-func notInMail(r rune) bool {
-	return unicode.IsSpace(r) || unicode.IsControl(r) || directs(r) || r == '"'
-}
-
-// plainText refuses characters that break a line or turn the direction of what stands beside them.
+// plainText refuses what would break a line or turn the direction of what stands beside it.
 func plainText(pointer, text string) error {
-	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || directs(r) || r == '\u2028' || r == '\u2029' }) {
+	if !booking.Plain(text) {
 		return invalid(pointer, "bad_character", "control and direction characters are not allowed")
 	}
 	return nil
 }
-
-// directs reports the characters that override, embed or isolate the direction of text. The marks of single characters are not among
-// them: right-to-left names need those.
-func directs(r rune) bool { return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' }
 
 func invalid(pointer, code, detail string) error {
 	return &booking.InvalidError{Pointer: pointer, Code: code, Detail: detail}

@@ -46,9 +46,9 @@ func (s *server) GetSeatHistory(ctx context.Context, r GetSeatHistoryRequestObje
 	if r.Params.Before != nil {
 		before = *r.Params.Before
 	}
-	changes, err := s.Booking.History(ctx, callOf(ctx).caller, event, r.Seat, before, pageSize(r.Params.Limit))
-	answer := GetSeatHistory200JSONResponse{Changes: make([]SeatChange, len(changes))}
-	for i, c := range changes {
+	history, err := s.Booking.History(ctx, callOf(ctx).caller, event, r.Seat, before, pageSize(r.Params.Limit))
+	answer := GetSeatHistory200JSONResponse{Timezone: history.Timezone, Changes: make([]SeatChange, len(history.Changes))}
+	for i, c := range history.Changes {
 		answer.Changes[i] = SeatChange{Fence: c.Fence, Action: c.Action, Ref: refOf(event, c), At: c.At}
 		if c.Actor != nil {
 			actor := c.Actor.String()
@@ -88,7 +88,10 @@ func (s *server) CreateBlock(ctx context.Context, r CreateBlockRequestObject) (C
 	call := callOf(ctx)
 	block, replayed, err := s.Booking.Block(ctx, call.caller, call.key, event, r.Body.Seats, r.Body.Reason)
 	return CreateBlock201JSONResponse{
-		Body:    Block{Id: block.ID.String(), Event: block.Event.String(), Seats: block.Seats, Reason: block.Reason, CreatedAt: block.CreatedAt},
+		Body: Block{
+			Id: block.ID.String(), Event: block.Event.String(), Seats: block.Seats, Reason: block.Reason, CreatedAt: block.CreatedAt,
+			Timezone: block.Timezone,
+		},
 		Headers: CreateBlock201ResponseHeaders{replay(replayed)},
 	}, err
 }
