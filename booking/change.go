@@ -90,7 +90,7 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 	}
 	until := row.ExpiresAt
 	if change.Extend {
-		if until, err = s.extend(ctx, tx, id, rest); err != nil {
+		if until, err = s.extend(ctx, tx, id, row, rest); err != nil {
 			return Hold{}, err
 		}
 	}
@@ -169,12 +169,13 @@ func drop(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID, dropped []se
 
 // extend moves the end of the hold and of its seats together. The hold's row is locked and live, so all of its seats are still its own
 // unless their time ran out between two statements.
-func (s *Service) extend(ctx context.Context, tx pgx.Tx, id HoldID, ids []seats.ID) (until time.Time, err error) {
-	until, err = queries.HoldExtend(ctx, tx, db.HoldExtendParams{
-		EventID: int64(id.Event), ID: id.Key, Ttl: s.limits.HoldTTL, MaxExtensions: int32(s.limits.Extensions),
-	})
-	if db.NotFound(err) {
+func (s *Service) extend(ctx context.Context, tx pgx.Tx, id HoldID, row db.HoldLockRow, ids []seats.ID) (until time.Time, err error) {
+	if int(row.Extensions) >= s.limits.Extensions || !row.ExpiresAt.Before(row.EndsAt) {
 		return until, ErrExtensionLimit
+	}
+	until, err = queries.HoldExtend(ctx, tx, db.HoldExtendParams{EventID: int64(id.Event), ID: id.Key, Ttl: s.limits.HoldTTL})
+	if db.NotFound(err) {
+		return until, ErrHoldExpired
 	}
 	if err != nil {
 		return until, err

@@ -86,25 +86,18 @@ func (q *Queries) HoldClose(ctx context.Context, db DBTX, arg HoldCloseParams) (
 const holdExtend = `-- name: HoldExtend :one
 UPDATE holds SET expires_at = least(ends_at, greatest(expires_at, statement_timestamp() + $1::interval)), extensions = extensions + 1
 WHERE event_id = $2 AND id = $3 AND status = 'open' AND expires_at > statement_timestamp()
-  AND expires_at < ends_at AND extensions < $4
 RETURNING expires_at
 `
 
 type HoldExtendParams struct {
-	Ttl           time.Duration
-	EventID       int64
-	ID            uuid.UUID
-	MaxExtensions int32
+	Ttl     time.Duration
+	EventID int64
+	ID      uuid.UUID
 }
 
 // Never past the hold's end, which was fixed when it was acquired.
 func (q *Queries) HoldExtend(ctx context.Context, db DBTX, arg HoldExtendParams) (time.Time, error) {
-	row := db.QueryRow(ctx, holdExtend,
-		arg.Ttl,
-		arg.EventID,
-		arg.ID,
-		arg.MaxExtensions,
-	)
+	row := db.QueryRow(ctx, holdExtend, arg.Ttl, arg.EventID, arg.ID)
 	var expires_at time.Time
 	err := row.Scan(&expires_at)
 	return expires_at, err

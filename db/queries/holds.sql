@@ -37,7 +37,6 @@ DELETE FROM hold_seats WHERE event_id = @event_id AND hold_id = @hold_id AND sea
 -- Never past the hold's end, which was fixed when it was acquired.
 UPDATE holds SET expires_at = least(ends_at, greatest(expires_at, statement_timestamp() + @ttl::interval)), extensions = extensions + 1
 WHERE event_id = @event_id AND id = @id AND status = 'open' AND expires_at > statement_timestamp()
-  AND expires_at < ends_at AND extensions < @max_extensions
 RETURNING expires_at;
 
 -- name: HoldSetCheckout :execrows

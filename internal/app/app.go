@@ -49,11 +49,10 @@ type App struct {
 	draining atomic.Bool
 	failed   chan error
 
-	cutRequests context.CancelFunc
-	endSweep    context.CancelFunc // nil until Start
-	loops       sync.WaitGroup
-	stop        sync.Once
-	stopErr     error
+	endSweep context.CancelFunc // nil until Start
+	loops    sync.WaitGroup
+	stop     sync.Once
+	stopErr  error
 }
 
 // New connects to the database, refuses one that it could not serve from, and builds the server. Redis and the mail server may be down.
@@ -110,8 +109,7 @@ func (a *App) buildHTTP(ctx context.Context) error {
 		return err
 	}
 	webui.Register(api, webui.Deps{Booking: a.Booking, Gate: gate, Sessions: sessions, Log: a.log})
-	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a.cutRequests = cancel
+	base := context.WithoutCancel(ctx)
 	a.public = &listener{name: "LISTEN", addr: a.cfg.Listen, server: httpapi.NewServer(base, api, a.log)}
 	scrape := http.NewServeMux()
 	scrape.Handle("GET /metrics", counters.Handler())
@@ -171,7 +169,6 @@ func (a *App) Stop(ctx context.Context) error {
 func (a *App) shutDown(ctx context.Context) error {
 	a.draining.Store(true)
 	errs := []error{a.public.close(ctx, drainTime)}
-	a.cutRequests() // whoever is not done by now is told
 	if a.endSweep != nil {
 		a.endSweep()
 	}
@@ -184,9 +181,6 @@ func (a *App) shutDown(ctx context.Context) error {
 }
 
 func (a *App) disconnect() {
-	if a.cutRequests != nil {
-		a.cutRequests()
-	}
 	if a.rdb != nil {
 		_ = a.rdb.Close() // it has nothing that could be lost
 	}

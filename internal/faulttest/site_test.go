@@ -19,7 +19,6 @@ import (
 	"seatfence/booking/bookingtest"
 	"seatfence/db"
 	"seatfence/db/dbtest"
-	"seatfence/internal/access"
 	"seatfence/internal/devstack"
 	"seatfence/internal/mailsink"
 	"seatfence/seats"
@@ -208,20 +207,6 @@ func (s *site) deadlocks(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// organizerKey makes an API key of the site's organizer.
-func (s *site) organizerKey(t *testing.T) *client {
-	t.Helper()
-	var name string
-	if err := s.pool.QueryRow(t.Context(), "SELECT name FROM organizers WHERE id = $1", s.world.Owner.Organizer).Scan(&name); err != nil {
-		t.Fatal(err)
-	}
-	token, _, err := access.New(s.pool).Create(t.Context(), name, "test", access.ScopeOrganizer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &client{site: s, token: token, name: "organizer"}
 }
 
 // waitFor polls until the condition holds and fails the test if it does not in time.

@@ -26,11 +26,14 @@ const (
 )
 
 // begin gives a request its id and its deadline, and afterwards writes its line of the log and its metrics. Nothing personal is in either.
+//
+// The work does not end with the client's connection: a caller who hangs up would cancel a statement, and a cancel that comes late hits the
+// next one of that session, which is somebody else's. The limits of statements and of the request bound what is done for nobody.
 func (s *server) begin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
 		call := &call{id: requestID(c.Request()), role: Anonymous}
-		ctx, cancel := context.WithTimeout(context.WithValue(c.Request().Context(), callKey{}, call), requestTimeout)
+		ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(c.Request().Context()), callKey{}, call), requestTimeout)
 		defer cancel()
 		c.SetRequest(c.Request().WithContext(ctx))
 		c.Response().Header().Set(echo.HeaderXRequestID, call.id)

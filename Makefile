@@ -1,0 +1,50 @@
+.PHONY: help run serve test test-race mutants lint generate docs bench story
+
+# Build tools have a module of their own, so that the program's stays small. The first use compiles them: minutes, once.
+TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+run: ## everything on this machine: Postgres, Redis, mail sink, demo, server
+	@go run ./cmd/seatfence dev
+
+serve: ## a server; settings from the environment (docs/config.md)
+	@go run ./cmd/seatfence serve
+
+# Two packages at a time: most start a Postgres of their own.
+test: mutants ## the mutants, then every test, on private Postgres and Redis
+	go test -tags failpoint -p 2 -timeout 8m ./...
+
+test-race: ## every test under the race detector, which needs a C compiler
+	CGO_ENABLED=1 go test -race -tags failpoint -p 2 -timeout 20m ./...
+
+mutants: ## break the program in one place at a time; every break must fail a test
+	@go run ./internal/mutants
+
+lint: ## vet, staticcheck, formatting, generated code, directions of imports
+	go vet ./...
+	go vet -tags failpoint ./...
+	$(TOOL) staticcheck -tests=false ./...
+	$(TOOL) staticcheck -tags failpoint ./...
+	@unformatted=$$($(TOOL) gofumpt -l .) && test -z "$$unformatted" || { echo "not formatted:" $$unformatted; exit 1; }
+	$(TOOL) sqlc diff
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cd internal/httpapi && \
+		sed "s|^output:.*|output: $$dir/api.gen.go|" oapi-codegen.yaml > $$dir/config.yaml && \
+		$(TOOL) oapi-codegen -config $$dir/config.yaml openapi.yaml && diff -u api.gen.go $$dir/api.gen.go
+	go test ./internal/archtest
+	go mod verify
+
+generate: ## Go from db/queries/*.sql and openapi.yaml, and formatting
+	$(TOOL) sqlc generate
+	go generate -run oapi-codegen ./internal/httpapi
+	$(TOOL) gofumpt -w .
+
+docs: ## fetch the API documentation's viewer again
+	go generate -run vendor ./internal/httpapi
+
+bench: ## bookings and holds a second, next to pgbench on the same cluster
+	@go run ./cmd/seatload bench
+
+story: ## the late request, on two real servers, as it happens
+	@go run ./cmd/seatload story
