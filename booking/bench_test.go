@@ -15,7 +15,7 @@ func benchWorld(b *testing.B) World {
 	spec := Spec()
 	spec.House = seats.House{
 		Categories: []seats.Category{{Name: "All", Price: SeatPrice}},
-		Areas:      []seats.HouseArea{{Name: "Hall", Category: "All", Capacity: seats.MaxSeats}},
+		Sections:   []seats.HouseSection{{Name: "Hall", Rows: []seats.HouseRow{{Label: "A", Category: "All", Seats: seats.MaxSeats}}}},
 	}
 	w.Event = w.NewEvent(b, spec)
 	return w

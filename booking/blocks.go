@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -27,7 +28,7 @@ const MaxBlockSeats = 500
 
 // Block takes free seats off the sale, all or none. Seats that are held or sold are named in the refusal.
 func (s *Service) Block(ctx context.Context, caller Caller, key Idempotency, event seats.EventID, ids []seats.ID, reason string) (Block, bool, error) {
-	wants, err := s.blockWants(ids)
+	wants, err := blockWants(ids)
 	if err != nil {
 		return Block{}, false, err
 	}
@@ -40,7 +41,7 @@ func (s *Service) Block(ctx context.Context, caller Caller, key Idempotency, eve
 			}
 			block.Timezone = timezone
 			if n, err := seats.Lock(ctx, tx, event, ids); err != nil || n < len(ids) {
-				return cmpErr(err, errLost)
+				return cmp.Or(err, errLost)
 			}
 			taken, err := seats.Block(ctx, tx, event, block.ID.Key, caller.ID, ids)
 			if err != nil {
@@ -61,14 +62,11 @@ func (s *Service) Block(ctx context.Context, caller Caller, key Idempotency, eve
 	}, recalled[Block])
 }
 
-func (s *Service) blockWants(ids []seats.ID) ([]seats.Want, error) {
+func blockWants(ids []seats.ID) ([]seats.Want, error) {
 	if len(ids) == 0 || len(ids) > MaxBlockSeats {
 		return nil, invalid("/seats", "bad_count", "between 1 and %d seats can be blocked at once", MaxBlockSeats)
 	}
-	wants := make([]seats.Want, len(ids))
-	for i, id := range ids {
-		wants[i] = seats.Want{ID: id, Fence: seats.AnyFence, Type: seats.Standard}
-	}
+	wants := seats.Any(ids...)
 	return wants, checkEach("/seats", wants)
 }
 
@@ -117,5 +115,5 @@ func (s *Service) Unblock(ctx context.Context, caller Caller, id BlockID) error 
 		_, err = queries.BlockRemove(ctx, tx, db.BlockRemoveParams{EventID: int64(id.Event), ID: id.Key})
 		return err
 	})
-	return answer(s.refusal(ctx, err, caller, id.Event, nil))
+	return answer(err)
 }

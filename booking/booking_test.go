@@ -611,3 +611,145 @@ func TestUnknownSeatsAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+func TestPlacesOfAnAreaHaveNoNames(t *testing.T) {
+	ctx, w := setup(t)
+	place := seats.ID(3*RowSeats + 1)
+	for name, try := range map[string]func() error{
+		"hold":    func() error { _, err := w.Hold(ctx, Buyer(), place); return err },
+		"book":    func() error { _, err := w.Book(ctx, Buyer(), place); return err },
+		"several": func() error { _, err := w.Book(ctx, Buyer(), 1, place); return err },
+	} {
+		if refusal := refused(t, try(), booking.CodeSeatUnknown); refusal.Seats[0].ID != place {
+			t.Errorf("%s names %+v", name, refusal.Seats)
+		}
+	}
+}
+
+func TestHoldIsNotBookedForAnotherTotalThanItsBuyerSaw(t *testing.T) {
+	ctx, w := setup(t)
+	lena := Buyer()
+	hold := w.MustHold(t, lena, 1, 2)
+	seen := hold.Total
+	if _, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Add: Wants(3)}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := w.Service.Book(ctx, lena, Key(), booking.BookRequest{Hold: &hold.ID, ExpectedTotal: &seen, Name: "Lena", Email: "lena@example.com"})
+	wantErr(t, err, booking.ErrPriceChanged)
+}
+
+func TestRepeatedExtensionIsOne(t *testing.T) {
+	ctx, w := setup(t)
+	lena := Buyer()
+	hold := w.MustHold(t, lena, 1)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Extend: true, SeenEnd: &hold.ExpiresAt}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := w.Service.GetHold(ctx, lena, hold.ID); err != nil || got.ExtensionsLeft != booking.DefaultLimits.Extensions-1 {
+		t.Errorf("%d extensions are left, %v", got.ExtensionsLeft, err)
+	}
+}
+
+// A second key for a hold that is booked already belongs to that booking from then on.
+func TestSecondKeyOfABookedHoldIsKept(t *testing.T) {
+	ctx, w := setup(t)
+	lena := Buyer()
+	hold := w.MustHold(t, lena, 1)
+	made, err := w.Confirm(ctx, lena, hold.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Service.Cancel(ctx, lena, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	key, req := Key(), booking.BookRequest{Hold: &hold.ID, Name: "Lena", Email: "lena@example.com"}
+	first, _, err := w.Service.Book(ctx, lena, key, req)
+	if err != nil || first.ID != made.ID || first.Status != booking.BookingConfirmed {
+		t.Fatalf("booked again: %+v, %v", first, err)
+	}
+	again, replayed, err := w.Service.Book(ctx, lena, key, req)
+	if err != nil || !replayed || again.Status != first.Status {
+		t.Errorf("the second key gave %+v, replayed %v, %v", again, replayed, err)
+	}
+	_, _, err = w.Service.Book(ctx, lena, booking.Idempotency{Key: key.Key, Fingerprint: []byte("other")}, req)
+	wantErr(t, err, booking.ErrKeyReused)
+}
+
+func TestTimesThatNobodyCanReadAreRefused(t *testing.T) {
+	ctx, w := setup(t)
+	far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -12*3600))
+	spec := Spec()
+	spec.StartsAt = far
+	_, _, err := w.Service.CreateEvent(ctx, w.Owner, Key(), spec)
+	if bad, ok := errors.AsType[*booking.InvalidError](err); !ok || bad.Pointer != "/starts_at" {
+		t.Errorf("a new event: %v", err)
+	}
+	_, err = w.Service.UpdateEvent(ctx, w.Owner, w.Event, booking.EventChange{SaleEndsAt: &far})
+	if bad, ok := errors.AsType[*booking.InvalidError](err); !ok || bad.Pointer != "/sale_ends_at" {
+		t.Errorf("a change: %v", err)
+	}
+	early := time.Now().Add(-100 * time.Hour)
+	_, err = w.Service.UpdateEvent(ctx, w.Owner, w.Event, booking.EventChange{SaleEndsAt: &early})
+	if bad, ok := errors.AsType[*booking.InvalidError](err); !ok || bad.Code != "bad_window" {
+		t.Errorf("a window that ends before it starts: %v", err)
+	}
+}
+
+// Two writers wait for each other's rows only in the order of ids; a row that stays locked is "busy", also where no seat was named.
+func TestLockedEventIsBusyNotAFault(t *testing.T) {
+	ctx, w := setup(t)
+	tx, err := w.Pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(ctx)
+	if _, err := tx.Exec(ctx, "SELECT 1 FROM events FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = w.Service.Hold(ctx, Buyer(), Key(), booking.HoldRequest{Event: w.Event, Places: &booking.AreaPlaces{Area: Floor, Quantity: 1}})
+	wantErr(t, err, booking.ErrBusy)
+	_, err = w.Hold(ctx, Buyer(), 1)
+	refused(t, err, booking.CodeSeatBusy)
+}
+
+// One booking that cannot be undone keeps neither the rest of its event nor holds of other events.
+func TestOneBrokenBookingKeepsNothingElse(t *testing.T) {
+	t.Parallel()
+	ctx, w := t.Context(), New(t, dbtest.Pool(t), booking.DefaultLimits)
+	broken, err := w.Book(ctx, Buyer(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := w.Book(ctx, Buyer(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Pool.Exec(ctx, "UPDATE seats SET booking_id = $1 WHERE id = 1", whole.ID.Key); err != nil {
+		t.Fatal(err)
+	}
+	cancelled := booking.StatusCancelled
+	if _, err := w.Service.UpdateEvent(ctx, w.Owner, w.Event, booking.EventChange{Status: &cancelled}); err != nil {
+		t.Fatal(err)
+	}
+	w.Event = w.NewEvent(t, Spec())
+	lena := Buyer()
+	hold := w.MustHold(t, lena, 1)
+	w.Expire(t, hold.ID)
+	if _, err := w.Service.Sweep(ctx); err == nil {
+		t.Error("the sweep does not tell of the broken booking")
+	}
+	for id, want := range map[booking.BookingID]string{broken.ID: booking.BookingConfirmed, whole.ID: booking.BookingCancelled} {
+		if got, err := w.Service.GetBooking(ctx, w.Owner, id); err != nil || got.Status != want {
+			t.Errorf("booking is %s, %v; want %s", got.Status, err, want)
+		}
+	}
+	if got, err := w.Service.GetHold(ctx, lena, hold.ID); err != nil || got.Status != booking.HoldExpired {
+		t.Errorf("hold is %s, %v", got.Status, err)
+	}
+}

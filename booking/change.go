@@ -19,6 +19,7 @@ type HoldChange struct {
 	Add           []seats.Want
 	Drop          []seats.ID
 	Extend        bool
+	SeenEnd       *time.Time // extend only if the hold still ends then: repeating the request extends once
 	ExpectedTotal *int64
 }
 
@@ -42,19 +43,17 @@ func (s *Service) checkChange(change HoldChange) error {
 	if err := s.checkWants("/add", change.Add); err != nil {
 		return err
 	}
-	drops := make([]seats.Want, len(change.Drop))
-	for i, id := range change.Drop {
-		drops[i] = seats.Want{ID: id, Type: seats.Standard}
+	for _, id := range change.Drop {
 		if slices.ContainsFunc(change.Add, func(w seats.Want) bool { return w.ID == id }) {
 			return invalid("/drop", "duplicate_seat", "seat %d cannot be added and dropped at once", id)
 		}
 	}
-	return s.checkWants("/drop", drops)
+	return s.checkWants("/drop", seats.Any(change.Drop...))
 }
 
 func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID, change HoldChange) (Hold, error) {
 	if len(change.Add) > 0 {
-		if err := s.lockCap(ctx, tx, caller, id.Event); err != nil {
+		if err := lockCap(ctx, tx, caller, id.Event); err != nil {
 			return Hold{}, err
 		}
 	}
@@ -89,7 +88,7 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 		return Hold{}, err
 	}
 	until := row.ExpiresAt
-	if change.Extend {
+	if change.Extend && (change.SeenEnd == nil || change.SeenEnd.Equal(row.ExpiresAt)) {
 		if until, err = s.extend(ctx, tx, id, row, rest); err != nil {
 			return Hold{}, err
 		}
@@ -98,7 +97,7 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 		if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
 			return Hold{}, err
 		}
-		taken, err := seats.HoldFor(ctx, tx, id.Event, id.Key, caller.ID, until, adds)
+		taken, err := seats.HoldFor(ctx, tx, id.Event, id.Key, caller.ID, until, adds, false)
 		if err != nil {
 			return Hold{}, err
 		}
@@ -107,8 +106,12 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 		}
 	}
 	if len(adds)+len(dropped) > 0 {
-		if _, err := queries.HoldSetCheckout(ctx, tx, db.HoldSetCheckoutParams{EventID: int64(id.Event), ID: id.Key}); err != nil {
+		n, err := queries.HoldSetCheckout(ctx, tx, db.HoldSetCheckoutParams{EventID: int64(id.Event), ID: id.Key})
+		if err != nil {
 			return Hold{}, err
+		}
+		if n == 0 && len(adds) > 0 {
+			return Hold{}, ErrHoldExpired
 		}
 	}
 	hold, err := s.readHold(ctx, tx, caller, id)

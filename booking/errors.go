@@ -30,6 +30,7 @@ var (
 	ErrBlockRemoved     = errors.New("the block has been removed already")
 	ErrKeyReused        = errors.New("the idempotency key was used for another request")
 	ErrKeyInProgress    = errors.New("a request with this idempotency key is still running")
+	ErrBusy             = errors.New("another request is writing the same thing at this moment")
 	ErrUnavailable      = errors.New("the database cannot take the request now")
 )
 

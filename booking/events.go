@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -97,7 +98,7 @@ func (s *Service) Events(ctx context.Context, caller Caller, page EventPage, n i
 
 // Event returns one event with its sections.
 func (s *Service) Event(ctx context.Context, caller Caller, id seats.EventID) (EventDetail, error) {
-	event, err := s.visible(ctx, caller, id)
+	event, err := s.EventHead(ctx, caller, id)
 	if err != nil {
 		return EventDetail{}, err
 	}
@@ -120,8 +121,9 @@ func sections(ctx context.Context, conn db.DBTX, id seats.EventID) ([]Section, e
 	return parts, nil
 }
 
-// visible returns the event if the caller may know it. A key knows its organizer's events, a buyer all but drafts.
-func (s *Service) visible(ctx context.Context, caller Caller, id seats.EventID) (Event, error) {
+// EventHead returns the event without counting its seats, if the caller may know it. A key knows its organizer's events, a buyer all but
+// drafts.
+func (s *Service) EventHead(ctx context.Context, caller Caller, id seats.EventID) (Event, error) {
 	row, err := queries.EventGet(ctx, s.pool, int64(id))
 	switch {
 	case db.NotFound(err):
@@ -166,25 +168,15 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 	if caller.Kind != Organizer {
 		return Event{}, ErrForbidden
 	}
-	before, err := s.visible(ctx, caller, id)
-	if err != nil {
+	if err := checkTimes(change.StartsAt, change.SaleStartsAt, change.SaleEndsAt); err != nil {
 		return Event{}, err
 	}
 	from := []string{StatusDraft, StatusOnSale, StatusPaused, StatusEnded}
 	if change.Status != nil {
 		from = reachableFrom[*change.Status]
 	}
-	start, end := before.SaleStartsAt, before.SaleEndsAt
-	if change.SaleStartsAt != nil {
-		start = *change.SaleStartsAt
-	}
-	if change.SaleEndsAt != nil {
-		end = *change.SaleEndsAt
-	}
-	if !start.Before(end) {
-		return Event{}, invalid("/sale_ends_at", "bad_window", "the sale must end after it starts")
-	}
 	var row db.EventUpdateRow
+	var err error
 	for try := range changeTries {
 		row, err = s.writeEvent(ctx, try > 0, db.EventUpdateParams{
 			ID: int64(id), OrganizerID: caller.Organizer, FromStatus: from,
@@ -198,13 +190,36 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 			return Event{}, err
 		}
 	}
-	if db.NotFound(err) {
-		return Event{}, ErrBadTransition
-	}
-	if err != nil {
+	switch {
+	case db.Violates(err, db.ConstraintSaleWindow):
+		return Event{}, errWindow
+	case db.NotFound(err):
+		_, err := s.EventHead(ctx, caller, id)
+		return Event{}, cmp.Or(err, ErrBadTransition)
+	case err != nil:
 		return Event{}, answer(fmt.Errorf("update event: %w", err))
 	}
 	return eventOf(db.EventGetRow(row)), nil
+}
+
+var errWindow = invalid("/sale_ends_at", "bad_window", "the sale must end after it starts")
+
+// A time is written as JSON in UTC, which takes the years 0 to 9999; no event needs that many.
+var (
+	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+func checkTimes(starts, saleStarts, saleEnds *time.Time) error {
+	for _, given := range []struct {
+		pointer string
+		*time.Time
+	}{{"/starts_at", starts}, {"/sale_starts_at", saleStarts}, {"/sale_ends_at", saleEnds}} {
+		if t := given.Time; t != nil && (t.Before(earliest) || !t.Before(latest)) {
+			return invalid(given.pointer, "bad_time", "a time lies in the years 2000 to 2199")
+		}
+	}
+	return nil
 }
 
 func (s *Service) writeEvent(ctx context.Context, queued bool, p db.EventUpdateParams) (row db.EventUpdateRow, err error) {
@@ -246,7 +261,7 @@ type NewEvent struct {
 	House        seats.House
 }
 
-// CreateEvent makes an event with all its seats. The idempotency key is the organizer's, not an event's.
+// CreateEvent makes an event with all its seats. Its idempotency keys are those of event 0.
 func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotency, spec NewEvent) (Event, bool, error) {
 	if caller.Kind != Organizer {
 		return Event{}, false, ErrForbidden
@@ -254,8 +269,7 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 	if err := spec.check(); err != nil {
 		return Event{}, false, err
 	}
-	owner := Caller{Kind: Organizer, ID: caller.ID, Organizer: caller.Organizer}
-	return once(ctx, s, 0, owner, key, func(ctx context.Context) (Event, error) {
+	return once(ctx, s, 0, caller, key, func(ctx context.Context) (Event, error) {
 		id := seats.EventID(rand.Int64N(math.MaxInt64) + 1)
 		var event Event
 		err := s.inTx(ctx, func(tx pgx.Tx) error {
@@ -277,7 +291,7 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 				return err
 			}
 			event = eventOf(row)
-			return remember(ctx, tx, 0, owner, key, event)
+			return remember(ctx, tx, 0, caller, key, event)
 		})
 		return event, err
 	}, recalled[Event])
@@ -287,8 +301,11 @@ func (e NewEvent) check() error {
 	if _, err := time.LoadLocation(e.Timezone); err != nil || e.Timezone == "Local" || e.Timezone == "" {
 		return invalid("/timezone", "unknown_timezone", "an IANA zone is needed, such as Europe/Berlin")
 	}
+	if err := checkTimes(&e.StartsAt, &e.SaleStartsAt, &e.SaleEndsAt); err != nil {
+		return err
+	}
 	if !e.SaleStartsAt.Before(e.SaleEndsAt) {
-		return invalid("/sale_ends_at", "bad_window", "the sale must end after it starts")
+		return errWindow
 	}
 	if !slices.Contains([]string{StatusDraft, StatusOnSale}, e.Status) {
 		return invalid("/status", "bad_status", "a new event is draft or on_sale")

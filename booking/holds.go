@@ -85,7 +85,7 @@ func (s *Service) hold(ctx context.Context, tx pgx.Tx, caller Caller, req HoldRe
 	if req.Places != nil {
 		count = req.Places.Quantity
 	}
-	if err := s.lockCap(ctx, tx, caller, req.Event); err != nil {
+	if err := lockCap(ctx, tx, caller, req.Event); err != nil {
 		return Hold{}, err
 	}
 	event, err := lockEvent(ctx, tx, caller, req.Event, newSale)
@@ -109,7 +109,7 @@ func (s *Service) hold(ctx context.Context, tx pgx.Tx, caller Caller, req HoldRe
 	if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
 		return Hold{}, err
 	}
-	taken, err := seats.HoldFor(ctx, tx, req.Event, id, caller.ID, made.ExpiresAt, wants)
+	taken, err := seats.HoldFor(ctx, tx, req.Event, id, caller.ID, made.ExpiresAt, wants, req.Places != nil)
 	if err != nil {
 		return Hold{}, err
 	}
@@ -227,7 +227,7 @@ func (s *Service) Checkout(ctx context.Context, caller Caller, id HoldID) (hold 
 		hold, err = s.readHold(ctx, tx, caller, id)
 		return err
 	})
-	return hold, answer(s.refusal(ctx, err, caller, id.Event, nil))
+	return hold, answer(err)
 }
 
 func total(list []HeldSeat) (sum int64) {
@@ -253,7 +253,7 @@ func (s *Service) Release(ctx context.Context, caller Caller, id HoldID) error {
 		}
 		return endHold(ctx, tx, id, HoldReleased, &caller.ID)
 	})
-	return answer(s.refusal(ctx, err, caller, id.Event, nil))
+	return answer(err)
 }
 
 // endHold closes a hold whose row is locked and frees the seats it still owns. status is also the action in the ledger.

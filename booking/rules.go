@@ -52,7 +52,7 @@ func onSale(status string, started, ended bool, kind saleKind) error {
 }
 
 // lockCap makes one caller's holds on one event take turns.
-func (s *Service) lockCap(ctx context.Context, tx pgx.Tx, caller Caller, event seats.EventID) error {
+func lockCap(ctx context.Context, tx pgx.Tx, caller Caller, event seats.EventID) error {
 	if err := queries.BuyerCapLock(ctx, tx, db.BuyerCapLockParams{EventID: int64(event), Buyer: caller.ID}); err != nil {
 		return fmt.Errorf("lock cap: %w", err)
 	}
@@ -156,11 +156,7 @@ func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, plac
 		return nil, fmt.Errorf("pick places: %w", err)
 	}
 	cursor.Store(slices.Max(ids) + 1)
-	wants := make([]seats.Want, len(ids))
-	for i, id := range ids {
-		wants[i] = seats.Want{ID: id, Fence: seats.AnyFence, Type: seats.Standard}
-	}
-	return wants, nil
+	return seats.Any(ids...), nil
 }
 
 // maxAlternatives is how many free seats a refusal names.
@@ -172,7 +168,7 @@ func (s *Service) refusal(ctx context.Context, err error, caller Caller, event s
 	switch {
 	case err == nil:
 		return nil
-	case db.LockTimedOut(err):
+	case db.LockTimedOut(err) && len(wants) > 0:
 		return Busy(seats.IDs(wants))
 	case db.Violates(err, db.ConstraintLiveTicket), db.Violates(err, db.ConstraintLedger):
 		if s.Guarded != nil {
@@ -186,8 +182,11 @@ func (s *Service) refusal(ctx context.Context, err error, caller Caller, event s
 		return answer(fmt.Errorf("read lost seats: %w", err))
 	}
 	refusal := &SeatsError{Seats: losers(caller, event, wants, rows)}
-	if len(refusal.Seats) == 0 {
-		return Busy(seats.IDs(wants))
+	switch {
+	case len(wants) == 0:
+		return ErrBusy
+	case len(refusal.Seats) == 0:
+		return Busy(seats.IDs(wants)) // free again, or free all along for a moment too late
 	}
 	refusal.Code = codeOf(refusal.Seats)
 	if refusal.Code == CodeSeatTaken || refusal.Code == CodeSeatYours {
@@ -229,6 +228,8 @@ func losers(caller Caller, event seats.EventID, wants []seats.Want, rows []seats
 			l.Reason, l.HeldUntil = ReasonHeld, r.HeldUntil
 		case w.Fence >= 0 && w.Fence != r.Fence:
 			l.Reason = ReasonStale
+		case r.Area != nil:
+			l.Reason = ReasonUnknown // a place of an area is nobody's seat to name
 		default:
 			continue
 		}

@@ -32,20 +32,41 @@ func (s *Service) Seats(ctx context.Context, caller Caller, id seats.EventID, se
 		if house.Seats, err = seats.List(ctx, tx, id, section); err != nil {
 			return fmt.Errorf("list seats: %w", err)
 		}
-		sections, err := sections(ctx, tx, id)
-		for _, part := range sections {
+		parts, err := sections(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for _, part := range parts {
 			if part.Area != nil {
 				house.Areas = append(house.Areas, part)
 			}
 		}
-		return err
+		return nil
 	})
 	return house, answer(err)
 }
 
+// SeatsByID returns an event and those of its seats, places of areas among them, that have the given ids, in id order. It counts
+// nothing, so that a page that names a few seats to a crowd stays cheap.
+func (s *Service) SeatsByID(ctx context.Context, caller Caller, id seats.EventID, ids []seats.ID) (House, error) {
+	event, err := s.EventHead(ctx, caller, id)
+	if err != nil {
+		return House{}, err
+	}
+	rows, err := seats.ByID(ctx, s.pool, id, ids)
+	if err != nil {
+		return House{}, answer(fmt.Errorf("read seats: %w", err))
+	}
+	house := House{Event: event, Seats: make([]seats.Seat, len(rows))}
+	for i, r := range rows {
+		house.Seats[i] = r.Seat
+	}
+	return house, nil
+}
+
 // Seat returns one seat.
 func (s *Service) Seat(ctx context.Context, caller Caller, event seats.EventID, id seats.ID) (seats.Seat, error) {
-	if _, err := s.visible(ctx, caller, event); err != nil {
+	if _, err := s.EventHead(ctx, caller, event); err != nil {
 		return seats.Seat{}, err
 	}
 	rows, err := seats.ByID(ctx, s.pool, event, []seats.ID{id})
@@ -69,16 +90,16 @@ func (s *Service) History(ctx context.Context, caller Caller, id seats.EventID, 
 	if caller.Kind != Organizer {
 		return SeatHistory{}, ErrForbidden
 	}
-	event, err := s.visible(ctx, caller, id)
+	event, err := s.EventHead(ctx, caller, id)
 	if err != nil {
-		return SeatHistory{}, err
-	}
-	if _, err := s.Seat(ctx, caller, id, seat); err != nil {
 		return SeatHistory{}, err
 	}
 	if before == 0 {
 		before = math.MaxInt64
 	}
 	changes, err := seats.History(ctx, s.pool, id, seat, before, n)
+	if err == nil && len(changes) == 0 {
+		_, err = s.Seat(ctx, caller, id, seat) // unknown, or never touched
+	}
 	return SeatHistory{event.Timezone, changes}, answer(err)
 }

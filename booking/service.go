@@ -2,7 +2,10 @@ package booking
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -69,6 +72,16 @@ type Idempotency struct {
 	Fingerprint []byte
 }
 
+// NewIdempotency returns a key with the fingerprint of a request's parts.
+func NewIdempotency(key string, parts ...[]byte) Idempotency {
+	sum := sha256.New()
+	for _, part := range parts {
+		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part)))) // so that no two lists of parts read the same
+		sum.Write(part)
+	}
+	return Idempotency{Key: key, Fingerprint: sum.Sum(nil)}
+}
+
 // Service is the use cases over one database. It is safe for concurrent use.
 type Service struct {
 	pool   *pgxpool.Pool
@@ -103,7 +116,7 @@ func once[T any](ctx context.Context, s *Service, event seats.EventID, caller Ca
 		stored, known, lookupErr := s.lookup(ctx, event, caller, key)
 		switch {
 		case lookupErr != nil:
-			return result, false, lookupErr
+			return result, false, errors.Join(lookupErr, err)
 		case known:
 			result, err = recall(ctx, stored)
 			return result, err == nil, err
@@ -124,7 +137,10 @@ func again(err error) bool {
 
 // answer turns what Postgres said into what the caller is told.
 func answer(err error) error {
-	if db.Unavailable(err) || db.Conflicted(err) || db.LockTimedOut(err) {
+	switch {
+	case db.LockTimedOut(err):
+		return fmt.Errorf("%w: %w", ErrBusy, err)
+	case db.Unavailable(err), db.Conflicted(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

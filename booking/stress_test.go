@@ -129,11 +129,11 @@ func attempt(ctx context.Context, w World, ids []seats.ID) error {
 func TestPauseComesThroughACrowdAndNothingIsSoldAfterIt(t *testing.T) {
 	ctx, w := setup(t)
 	spec := Spec()
-	spec.House.Areas[0].Capacity = 20_000
+	spec.House.Sections[0].Rows[2].Seats = 20_000
 	w.Event = w.NewEvent(t, spec)
 	var crowd sync.WaitGroup
 	var next, sold atomic.Int64
-	next.Store(3 * RowSeats)
+	next.Store(2 * RowSeats)
 	started := make(chan struct{}, 1)
 	for range 16 {
 		crowd.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,10 +13,13 @@ import (
 	"seatfence/seats"
 )
 
-// sweepBatch is how many holds, bookings or events one round of Sweep looks up.
-const sweepBatch = 100
+// How much one round of Sweep takes on. Holds come first in each: what is left of a cancelled event must not keep an expiry from sight.
+const (
+	sweepBatch  = 100 // holds
+	unwindBatch = 20  // holds and bookings of one cancelled event
+)
 
-// Sweep makes visible what time has decided already: holds that have run out, and what is left of cancelled events. It returns how many
+// Sweep makes visible what time has decided already: holds that have run out, and what is left of a cancelled event. It returns how many
 // it ended; more than zero means that more may wait. One that fails does not keep the others. Nothing depends on Sweep to be correct: an
 // expired hold is taken over in place.
 func (s *Service) Sweep(ctx context.Context) (ended int, err error) {
@@ -31,16 +35,17 @@ func (s *Service) Sweep(ctx context.Context) (ended int, err error) {
 		}
 		ended += done
 	}
-	cancelled, err := queries.EventsToUnwind(ctx, s.pool, sweepBatch)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("find cancelled events: %w", err))
-	}
-	for _, event := range cancelled {
-		n, err := s.unwind(ctx, seats.EventID(event))
-		if err != nil && !db.LockTimedOut(err) {
-			errs = append(errs, fmt.Errorf("unwind event: %w", err))
-		}
+	event, err := queries.EventToUnwind(ctx, s.pool)
+	switch {
+	case db.NotFound(err):
+		return ended, errors.Join(errs...)
+	case err == nil:
+		var n int
+		n, err = s.unwind(ctx, seats.EventID(event))
 		ended += n
+	}
+	if err != nil {
+		errs = append(errs, fmt.Errorf("unwind a cancelled event: %w", err))
 	}
 	return ended, errors.Join(errs...)
 }
@@ -65,34 +70,36 @@ func (s *Service) expire(ctx context.Context, id HoldID) (done int, err error) {
 }
 
 // unwind releases the holds and cancels the bookings of a cancelled event, each in its own transaction: it can stop anywhere and go on
-// later, on any node. No new ones come, because the event's status was committed first and every sale locks the event.
+// later, on any node, and one that fails does not keep the others. No new ones come, because the event's status was committed first and
+// every sale locks the event.
 func (s *Service) unwind(ctx context.Context, event seats.EventID) (ended int, err error) {
-	open, err := queries.HoldsOpen(ctx, s.pool, db.HoldsOpenParams{EventID: int64(event), MaxRows: sweepBatch})
+	open, err := queries.HoldsOpen(ctx, s.pool, db.HoldsOpenParams{EventID: int64(event), MaxRows: unwindBatch})
 	if err != nil {
 		return 0, err
 	}
-	for _, id := range open {
-		if err := s.releaseOf(ctx, HoldID{event, id}); err != nil {
-			return ended, err
+	booked, err := queries.BookingsConfirmed(ctx, s.pool, db.BookingsConfirmedParams{EventID: int64(event), MaxRows: unwindBatch})
+	if err != nil {
+		return 0, err
+	}
+	if len(open)+len(booked) == 0 {
+		return 0, queries.EventUnwound(ctx, s.pool, int64(event))
+	}
+	var errs []error
+	end := func(err error) {
+		if err != nil && !errors.Is(err, ErrBookingCancelled) {
+			errs = append(errs, err)
+			return
 		}
 		ended++
 	}
-	booked, err := queries.BookingsConfirmed(ctx, s.pool, db.BookingsConfirmedParams{EventID: int64(event), MaxRows: sweepBatch})
-	if err != nil {
-		return ended, err
+	for _, id := range open {
+		end(s.releaseOf(ctx, HoldID{event, id}))
 	}
 	for _, id := range booked {
-		err := s.inTx(ctx, func(tx pgx.Tx) error { return cancel(ctx, tx, BookingID{event, id}, uuid.Nil) })
-		if err != nil && !errors.Is(err, ErrBookingCancelled) {
-			return ended, err
-		}
-		ended++
+		end(s.inTx(ctx, func(tx pgx.Tx) error { return cancel(ctx, tx, BookingID{event, id}, uuid.Nil) }))
 	}
-	if ended > 0 {
-		s.committed()
-		return ended, nil
-	}
-	return 0, queries.EventUnwound(ctx, s.pool, int64(event))
+	s.committed()
+	return ended, errors.Join(errs...)
 }
 
 func (s *Service) releaseOf(ctx context.Context, id HoldID) error {
@@ -105,13 +112,27 @@ func (s *Service) releaseOf(ctx context.Context, id HoldID) error {
 	})
 }
 
-// Purge forgets idempotency keys that are older than they are kept.
+// outboxKept is how long a row of the outbox that was handed on still shows that it was.
+const outboxKept = 7 * 24 * time.Hour
+
+// Purge forgets idempotency keys, and rows of the outbox that were handed on, when they are older than they are kept.
 func (s *Service) Purge(ctx context.Context) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := queries.LongStatements(ctx, tx); err != nil {
+	return errors.Join(
+		inBatches(func() (int64, error) {
+			return queries.KeyPurge(ctx, s.pool, db.KeyPurgeParams{Age: s.limits.KeyRetention, MaxRows: purgeBatch})
+		}),
+		inBatches(func() (int64, error) {
+			return queries.OutboxPurge(ctx, s.pool, db.OutboxPurgeParams{Age: outboxKept, MaxRows: purgeBatch})
+		}))
+}
+
+func inBatches(purge func() (int64, error)) error {
+	for {
+		if n, err := purge(); err != nil || n < purgeBatch {
 			return err
 		}
-		_, err := queries.KeyPurge(ctx, tx, s.limits.KeyRetention)
-		return err
-	})
+	}
 }
+
+// purgeBatch is small enough for the time limit of a statement, however much has gathered.
+const purgeBatch = 5000

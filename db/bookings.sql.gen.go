@@ -149,45 +149,6 @@ func (q *Queries) BookingList(ctx context.Context, db DBTX, arg BookingListParam
 	return items, nil
 }
 
-const bookingLock = `-- name: BookingLock :one
-SELECT b.event_id, b.id, b.number, b.buyer, b.status, b.buyer_name, b.buyer_email, b.payment_reference, b.hold_id, b.total, b.currency, b.created_at, b.cancelled_at, e.organizer_id, e.timezone FROM bookings b JOIN events e ON e.id = b.event_id
-WHERE b.event_id = $1 AND b.id = $2 FOR UPDATE OF b
-`
-
-type BookingLockParams struct {
-	EventID int64
-	ID      uuid.UUID
-}
-
-type BookingLockRow struct {
-	Booking     Booking
-	OrganizerID int64
-	Timezone    string
-}
-
-func (q *Queries) BookingLock(ctx context.Context, db DBTX, arg BookingLockParams) (BookingLockRow, error) {
-	row := db.QueryRow(ctx, bookingLock, arg.EventID, arg.ID)
-	var i BookingLockRow
-	err := row.Scan(
-		&i.Booking.EventID,
-		&i.Booking.ID,
-		&i.Booking.Number,
-		&i.Booking.Buyer,
-		&i.Booking.Status,
-		&i.Booking.BuyerName,
-		&i.Booking.BuyerEmail,
-		&i.Booking.PaymentReference,
-		&i.Booking.HoldID,
-		&i.Booking.Total,
-		&i.Booking.Currency,
-		&i.Booking.CreatedAt,
-		&i.Booking.CancelledAt,
-		&i.OrganizerID,
-		&i.Timezone,
-	)
-	return i, err
-}
-
 const bookingTickets = `-- name: BookingTickets :many
 SELECT t.event_id, t.booking_id, t.seat_id, t.fence, t.type, t.price, t.code, t.status, s.section, s.row_label, s.number FROM tickets t
 JOIN seats s ON s.event_id = t.event_id AND s.id = t.seat_id
@@ -294,13 +255,14 @@ WITH ev AS (
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (w.fence < 0 OR s.fence = w.fence)
       AND ($11::boolean OR ev.payment = 'none' OR s.price = 0)
+      AND ($3::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = $12::boolean)
       AND CASE WHEN $3::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
                ELSE s.hold_id = $3 END
     RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code,
               CASE WHEN w.price < 0 THEN s.price ELSE w.price END AS price, ev.currency, ev.timezone
 ), booked AS (
     INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, payment_reference, hold_id, total, currency, created_at)
-    SELECT $1, $10, $12, $9, $13, $14, $15, $3,
+    SELECT $1, $10, $13, $9, $14, $15, $16, $3,
            sum(price), min(currency), statement_timestamp()
     FROM sold HAVING count(*) > 0
 ), ticketed AS (
@@ -314,7 +276,7 @@ WITH ev AS (
     SELECT $1, $10, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
 ), answered AS (
     INSERT INTO idempotency_keys (event_id, caller, key, fingerprint, result, created_at)
-    SELECT $1, $9, $16::text, $17::bytea,
+    SELECT $1, $9, $17::text, $18::bytea,
            jsonb_build_object('booking', $10), statement_timestamp()
     FROM sold HAVING count(*) > 0
 )
@@ -335,6 +297,7 @@ type SellParams struct {
 	Buyer            uuid.UUID
 	BookingID        uuid.UUID
 	Trusted          bool
+	Places           bool
 	Number           string
 	BuyerName        string
 	BuyerEmail       string
@@ -376,6 +339,7 @@ func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow,
 		arg.Buyer,
 		arg.BookingID,
 		arg.Trusted,
+		arg.Places,
 		arg.Number,
 		arg.BuyerName,
 		arg.BuyerEmail,

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -16,29 +17,28 @@ const (
 	ConstraintLiveTicket    = "tickets_live_seat"
 	ConstraintLedger        = "seat_ledger_pkey"
 	ConstraintBookingNumber = "bookings_number"
+	ConstraintSaleWindow    = "events_sale_window"
 )
 
 // SQLSTATEs that the service tells apart.
 const (
-	stateUniqueViolation     = "23505"
-	stateLockNotAvailable    = "55P03"
-	stateSerialization       = "40001"
-	stateDeadlock            = "40P01"
-	stateQueryCanceled       = "57014"
-	stateIdleInTransaction   = "25P03"
-	stateTooManyConnections  = "53300"
-	classConnection          = "08"
-	classInsufficientSources = "53"
-	classOperatorIntervened  = "57P"
+	stateLockNotAvailable      = "55P03"
+	stateSerialization         = "40001"
+	stateDeadlock              = "40P01"
+	stateQueryCanceled         = "57014"
+	stateIdleInTransaction     = "25P03"
+	classConnection            = "08"
+	classInsufficientResources = "53"
+	classOperatorIntervened    = "57P"
 )
 
 // NotFound reports whether a query that wants one row had none.
 func NotFound(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
-// Violates reports whether a unique constraint of that name refused a row.
+// Violates reports whether the constraint of that name refused a row.
 func Violates(err error, constraint string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.Code == stateUniqueViolation && pg.ConstraintName == constraint
+	return ok && pg.ConstraintName == constraint
 }
 
 // LockTimedOut reports that a row stayed locked by another transaction for LockTimeout.
@@ -59,6 +59,9 @@ func Lost(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == stateIdleInTransaction || strings.HasPrefix(pg.Code, classOperatorIntervened) || strings.HasPrefix(pg.Code, classConnection)
 	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false // a caller out of time, although it is a net.Error too
+	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
@@ -69,7 +72,7 @@ func Lost(err error) bool {
 // Unavailable reports that Postgres cannot take the work now: no connection, no room, or too slow.
 func Unavailable(err error) bool {
 	s := state(err)
-	return Lost(err) || s == stateTooManyConnections || strings.HasPrefix(s, classInsufficientSources) || s == stateQueryCanceled
+	return Lost(err) || strings.HasPrefix(s, classInsufficientResources) || s == stateQueryCanceled
 }
 
 func state(err error) string {

@@ -75,37 +75,6 @@ func (q *Queries) CategoryInsert(ctx context.Context, db DBTX, arg CategoryInser
 	return err
 }
 
-const eventAreas = `-- name: EventAreas :many
-SELECT event_id, id, name, category_id, first_seat, capacity FROM areas WHERE event_id = $1 ORDER BY id
-`
-
-func (q *Queries) EventAreas(ctx context.Context, db DBTX, eventID int64) ([]Area, error) {
-	rows, err := db.Query(ctx, eventAreas, eventID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Area
-	for rows.Next() {
-		var i Area
-		if err := rows.Scan(
-			&i.EventID,
-			&i.ID,
-			&i.Name,
-			&i.CategoryID,
-			&i.FirstSeat,
-			&i.Capacity,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const eventAvailability = `-- name: EventAvailability :many
 SELECT s.section, s.area_id, c.name AS category, s.price,
        count(*) AS total,
@@ -152,35 +121,6 @@ func (q *Queries) EventAvailability(ctx context.Context, db DBTX, eventID int64)
 			&i.Held,
 			&i.FirstSeat,
 		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventCategories = `-- name: EventCategories :many
-SELECT id, name FROM categories WHERE event_id = $1 ORDER BY id
-`
-
-type EventCategoriesRow struct {
-	ID   int32
-	Name string
-}
-
-func (q *Queries) EventCategories(ctx context.Context, db DBTX, eventID int64) ([]EventCategoriesRow, error) {
-	rows, err := db.Query(ctx, eventCategories, eventID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventCategoriesRow
-	for rows.Next() {
-		var i EventCategoriesRow
-		if err := rows.Scan(&i.ID, &i.Name); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -393,6 +333,18 @@ func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, id int64) (Even
 	return i, err
 }
 
+const eventToUnwind = `-- name: EventToUnwind :one
+SELECT id FROM events WHERE status = 'cancelled' AND unwound_at IS NULL ORDER BY random() LIMIT 1
+`
+
+// Any of them: one that cannot be ended must not keep the others.
+func (q *Queries) EventToUnwind(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, eventToUnwind)
+	var id int64
+	err := row.Scan(&id)
+	return id, err
+}
+
 const eventUnwound = `-- name: EventUnwound :exec
 UPDATE events SET unwound_at = statement_timestamp() WHERE id = $1 AND status = 'cancelled'
 `
@@ -484,28 +436,4 @@ LOCK TABLE events IN EXCLUSIVE MODE
 func (q *Queries) EventsLock(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, eventsLock)
 	return err
-}
-
-const eventsToUnwind = `-- name: EventsToUnwind :many
-SELECT id FROM events WHERE status = 'cancelled' AND unwound_at IS NULL ORDER BY id LIMIT $1
-`
-
-func (q *Queries) EventsToUnwind(ctx context.Context, db DBTX, maxRows int32) ([]int64, error) {
-	rows, err := db.Query(ctx, eventsToUnwind, maxRows)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int64
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

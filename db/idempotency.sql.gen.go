@@ -59,11 +59,17 @@ func (q *Queries) KeyInsert(ctx context.Context, db DBTX, arg KeyInsertParams) e
 }
 
 const keyPurge = `-- name: KeyPurge :execrows
-DELETE FROM idempotency_keys WHERE created_at < statement_timestamp() - $1::interval
+DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM idempotency_keys WHERE created_at < statement_timestamp() - $1::interval LIMIT $2))
 `
 
-func (q *Queries) KeyPurge(ctx context.Context, db DBTX, age time.Duration) (int64, error) {
-	result, err := db.Exec(ctx, keyPurge, age)
+type KeyPurgeParams struct {
+	Age     time.Duration
+	MaxRows int32
+}
+
+func (q *Queries) KeyPurge(ctx context.Context, db DBTX, arg KeyPurgeParams) (int64, error) {
+	result, err := db.Exec(ctx, keyPurge, arg.Age, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}

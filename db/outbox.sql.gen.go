@@ -45,11 +45,17 @@ func (q *Queries) OutboxHanded(ctx context.Context, db DBTX, arg OutboxHandedPar
 }
 
 const outboxPurge = `-- name: OutboxPurge :execrows
-DELETE FROM outbox WHERE handed_at < statement_timestamp() - $1::interval
+DELETE FROM outbox WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM outbox WHERE handed_at < statement_timestamp() - $1::interval LIMIT $2))
 `
 
-func (q *Queries) OutboxPurge(ctx context.Context, db DBTX, age time.Duration) (int64, error) {
-	result, err := db.Exec(ctx, outboxPurge, age)
+type OutboxPurgeParams struct {
+	Age     time.Duration
+	MaxRows int32
+}
+
+func (q *Queries) OutboxPurge(ctx context.Context, db DBTX, arg OutboxPurgeParams) (int64, error) {
+	result, err := db.Exec(ctx, outboxPurge, arg.Age, arg.MaxRows)
 	if err != nil {
 		return 0, err
 	}

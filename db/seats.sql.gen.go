@@ -205,14 +205,14 @@ WITH want AS (
     WHERE s.event_id = $6 AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-      AND (w.fence < 0 OR s.fence = w.fence)
+      AND (w.fence < 0 OR s.fence = w.fence) AND (s.area_id IS NOT NULL) = $7::boolean
     RETURNING s.id, s.section, s.row_label, s.number, s.price, s.fence, w.type
 ), kept AS (
     INSERT INTO hold_seats (event_id, hold_id, seat_id, fence, type, price)
     SELECT $6, $4, id, fence, type, price FROM held
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $6, id, fence, 'held', $7::uuid, $4, statement_timestamp() FROM held
+    SELECT $6, id, fence, 'held', $8::uuid, $4, statement_timestamp() FROM held
 )
 SELECT h.id, h.section, h.row_label, h.number, h.price, h.fence, h.type::text AS type FROM held h ORDER BY h.id
 `
@@ -224,6 +224,7 @@ type SeatHoldParams struct {
 	HoldID    *uuid.UUID
 	HeldUntil time.Time
 	EventID   int64
+	Places    bool
 	Actor     uuid.UUID
 }
 
@@ -238,7 +239,7 @@ type SeatHoldRow struct {
 }
 
 // Gives free seats, and seats whose hold has run out, to a hold. Fewer rows than ids: somebody else has the rest.
-// fences: the fence a caller saw, or -1.
+// fences: the fence a caller saw, or -1; places: whether they are places of an area, which nobody can ask for by their ids.
 func (q *Queries) SeatHold(ctx context.Context, db DBTX, arg SeatHoldParams) ([]SeatHoldRow, error) {
 	rows, err := db.Query(ctx, seatHold,
 		arg.Ids,
@@ -247,6 +248,7 @@ func (q *Queries) SeatHold(ctx context.Context, db DBTX, arg SeatHoldParams) ([]
 		arg.HoldID,
 		arg.HeldUntil,
 		arg.EventID,
+		arg.Places,
 		arg.Actor,
 	)
 	if err != nil {
@@ -554,7 +556,7 @@ func (q *Queries) SeatUnblock(ctx context.Context, db DBTX, arg SeatUnblockParam
 }
 
 const seatsByID = `-- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, h.buyer AS holder,
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, h.buyer AS holder, s.area_id,
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
@@ -582,6 +584,7 @@ type SeatsByIDRow struct {
 	HeldUntil *time.Time
 	Buyer     *uuid.UUID
 	Holder    *uuid.UUID
+	AreaID    *int32
 	State     string
 }
 
@@ -606,6 +609,7 @@ func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) (
 			&i.HeldUntil,
 			&i.Buyer,
 			&i.Holder,
+			&i.AreaID,
 			&i.State,
 		); err != nil {
 			return nil, err

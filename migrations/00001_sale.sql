@@ -32,7 +32,7 @@ CREATE TABLE events (
     sale_ends_at   timestamptz NOT NULL,
     created_at     timestamptz NOT NULL DEFAULT now(),
     unwound_at     timestamptz, -- when the holds and bookings of a cancelled event had all been undone
-    CHECK (sale_starts_at < sale_ends_at)
+    CONSTRAINT events_sale_window CHECK (sale_starts_at < sale_ends_at)
 );
 CREATE INDEX events_to_unwind ON events (id) WHERE status = 'cancelled' AND unwound_at IS NULL;
 CREATE INDEX events_by_organizer ON events (organizer_id, starts_at, id);
@@ -138,6 +138,7 @@ CREATE TABLE bookings (
     CONSTRAINT bookings_cancelled_has_time CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL))
 );
 CREATE INDEX bookings_recent ON bookings (event_id, created_at, id);
+CREATE INDEX bookings_by_buyer ON bookings (buyer, created_at, event_id, id); -- a buyer's own, over all events
 
 -- tickets_live_seat is the second guard: a writer with a wrong condition still cannot sell a seat twice.
 CREATE TABLE tickets (

@@ -4,7 +4,9 @@ package migrations
 
 import (
 	"context"
+	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,16 +26,17 @@ const (
 	lockPolls       = 60
 )
 
-// Up brings the database to the newest version, River's tables included. Several processes may call it at once: one works, the
+// Up brings the database to the newest version, the job queue's tables included. Several processes may call it at once: one works, the
 // others wait for it.
-func Up(ctx context.Context, pool *pgxpool.Pool) error {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPollSeconds, lockPolls))
-	if err != nil {
-		return fmt.Errorf("migration lock: %w", err)
-	}
+func Up(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	sqlDB := stdlib.OpenDBFromPool(pool)
 	defer sqlDB.Close()
-	steps, err := goose.NewProvider(goose.DialectPostgres, sqlDB, files, goose.WithSessionLocker(locker))
+	unlock, err := exclude(ctx, sqlDB)
+	if err != nil {
+		return fmt.Errorf("wait for other migrations: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	steps, err := goose.NewProvider(goose.DialectPostgres, sqlDB, files)
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
@@ -48,6 +51,22 @@ func Up(ctx context.Context, pool *pgxpool.Pool) error {
 		return fmt.Errorf("migrate job queue: %w", err)
 	}
 	return nil
+}
+
+// exclude keeps other processes from migrating until unlock. The lock is ours around both sets of steps, because the job queue's have none.
+func exclude(ctx context.Context, sqlDB *sql.DB) (unlock func() error, err error) {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPollSeconds, lockPolls))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := sqlDB.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := locker.SessionLock(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() error { return errors.Join(locker.SessionUnlock(context.WithoutCancel(ctx), conn), conn.Close()) }, nil
 }
 
 // Pending reports whether the database lacks a step that this binary brings.

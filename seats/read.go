@@ -12,6 +12,7 @@ import (
 // Row is a seat with its owner, for those who may know.
 type Row struct {
 	Seat
+	Area      *int32 // of a place
 	Hold      *uuid.UUID
 	HeldUntil *time.Time
 	Buyer     *uuid.UUID
@@ -35,7 +36,7 @@ func ByID(ctx context.Context, conn db.DBTX, event EventID, ids []ID) ([]Row, er
 	for i, r := range rows {
 		list[i] = Row{
 			Seat: Seat{ID: r.ID, Place: Place{r.Section, r.RowLabel, r.Number}, Category: r.Category, Price: r.Price, State: State(r.State), Fence: r.Fence},
-			Hold: r.HoldID, HeldUntil: r.HeldUntil, Buyer: r.Buyer, Holder: r.Holder,
+			Area: r.AreaID, Hold: r.HoldID, HeldUntil: r.HeldUntil, Buyer: r.Buyer, Holder: r.Holder,
 		}
 	}
 	return list, err

@@ -99,6 +99,15 @@ type Want struct {
 	Type  string
 }
 
+// Any asks for seats of the standard type at any fence.
+func Any(ids ...ID) []Want {
+	wants := make([]Want, len(ids))
+	for i, id := range ids {
+		wants[i] = Want{ID: id, Fence: AnyFence, Type: Standard}
+	}
+	return wants
+}
+
 // IDs returns the ids of wants, in their order.
 func IDs(wants []Want) []ID {
 	ids := make([]ID, len(wants))

@@ -93,13 +93,7 @@ func Key() booking.Idempotency {
 }
 
 // Wants asks for seats at any fence.
-func Wants(ids ...seats.ID) []seats.Want {
-	wants := make([]seats.Want, len(ids))
-	for i, id := range ids {
-		wants[i] = seats.Want{ID: id, Fence: seats.AnyFence, Type: seats.Standard}
-	}
-	return wants
-}
+func Wants(ids ...seats.ID) []seats.Want { return seats.Any(ids...) }
 
 // Hold holds the seats for the caller.
 func (w World) Hold(ctx context.Context, caller booking.Caller, ids ...seats.ID) (booking.Hold, error) {

@@ -22,6 +22,7 @@ WITH ev AS (
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (w.fence < 0 OR s.fence = w.fence)
       AND (@trusted::boolean OR ev.payment = 'none' OR s.price = 0)
+      AND (sqlc.narg('hold_id')::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = @places::boolean)
       AND CASE WHEN sqlc.narg('hold_id')::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
                ELSE s.hold_id = sqlc.narg('hold_id') END
     RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code,
@@ -53,10 +54,6 @@ FROM sold o ORDER BY o.id;
 -- name: BookingGet :one
 SELECT sqlc.embed(b), e.organizer_id, e.timezone FROM bookings b JOIN events e ON e.id = b.event_id
 WHERE b.event_id = @event_id AND b.id = @id;
-
--- name: BookingLock :one
-SELECT sqlc.embed(b), e.organizer_id, e.timezone FROM bookings b JOIN events e ON e.id = b.event_id
-WHERE b.event_id = @event_id AND b.id = @id FOR UPDATE OF b;
 
 -- name: BookingTickets :many
 SELECT t.*, s.section, s.row_label, s.number FROM tickets t

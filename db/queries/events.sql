@@ -40,12 +40,6 @@ UPDATE events SET
 WHERE id = @id AND organizer_id = @organizer_id AND status = ANY(@from_status::text[])
 RETURNING *, statement_timestamp()::timestamptz AS server_time;
 
--- name: EventCategories :many
-SELECT id, name FROM categories WHERE event_id = @event_id ORDER BY id;
-
--- name: EventAreas :many
-SELECT * FROM areas WHERE event_id = @event_id ORDER BY id;
-
 -- name: AreaGet :one
 SELECT * FROM areas WHERE event_id = @event_id AND id = @id;
 
@@ -62,8 +56,9 @@ WHERE s.event_id = @event_id
 GROUP BY s.section, s.area_id, c.name, s.price
 ORDER BY min(s.id);
 
--- name: EventsToUnwind :many
-SELECT id FROM events WHERE status = 'cancelled' AND unwound_at IS NULL ORDER BY id LIMIT @max_rows;
+-- name: EventToUnwind :one
+-- Any of them: one that cannot be ended must not keep the others.
+SELECT id FROM events WHERE status = 'cancelled' AND unwound_at IS NULL ORDER BY random() LIMIT 1;
 
 -- name: EventUnwound :exec
 UPDATE events SET unwound_at = statement_timestamp() WHERE id = @id AND status = 'cancelled';

@@ -6,4 +6,5 @@ INSERT INTO idempotency_keys (event_id, caller, key, fingerprint, result, create
 VALUES (@event_id, @caller, @key, @fingerprint, @result, statement_timestamp());
 
 -- name: KeyPurge :execrows
-DELETE FROM idempotency_keys WHERE created_at < statement_timestamp() - @age::interval;
+DELETE FROM idempotency_keys WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM idempotency_keys WHERE created_at < statement_timestamp() - @age::interval LIMIT @max_rows));

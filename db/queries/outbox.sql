@@ -12,4 +12,5 @@ FROM (SELECT unnest(@event_ids::bigint[]) AS event_id, unnest(@booking_ids::uuid
 WHERE o.event_id = h.event_id AND o.booking_id = h.booking_id AND o.kind = h.kind;
 
 -- name: OutboxPurge :execrows
-DELETE FROM outbox WHERE handed_at < statement_timestamp() - @age::interval;
+DELETE FROM outbox WHERE ctid = ANY(ARRAY(
+    SELECT ctid FROM outbox WHERE handed_at < statement_timestamp() - @age::interval LIMIT @max_rows));

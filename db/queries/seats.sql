@@ -15,7 +15,7 @@ WHERE s.event_id = @event_id AND s.area_id IS NULL
 ORDER BY s.id;
 
 -- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, h.buyer AS holder,
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, h.buyer AS holder, s.area_id,
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
@@ -32,7 +32,7 @@ ORDER BY id FOR UPDATE;
 
 -- name: SeatHold :many
 -- Gives free seats, and seats whose hold has run out, to a hold. Fewer rows than ids: somebody else has the rest.
--- fences: the fence a caller saw, or -1.
+-- fences: the fence a caller saw, or -1; places: whether they are places of an area, which nobody can ask for by their ids.
 WITH want AS (
     SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@types::text[]) AS type
 ), held AS (
@@ -42,7 +42,7 @@ WITH want AS (
     WHERE s.event_id = @event_id AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-      AND (w.fence < 0 OR s.fence = w.fence)
+      AND (w.fence < 0 OR s.fence = w.fence) AND (s.area_id IS NOT NULL) = @places::boolean
     RETURNING s.id, s.section, s.row_label, s.number, s.price, s.fence, w.type
 ), kept AS (
     INSERT INTO hold_seats (event_id, hold_id, seat_id, fence, type, price)

@@ -51,7 +51,7 @@ type Notifier struct {
 func New(pool *pgxpool.Pool, service *booking.Service, server *url.URL, from netmail.Address, log *slog.Logger) (*Notifier, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &mailWorker{service: service, server: server, from: from})
-	river.AddWorker(workers, &purgeWorker{pool: pool, service: service})
+	river.AddWorker(workers, &purgeWorker{service: service})
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxWorkers}},
 		Workers:                     workers,

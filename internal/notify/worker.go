@@ -9,13 +9,10 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/wneessen/go-mail"
 
 	"seatfence/booking"
-	"seatfence/db"
 	"seatfence/internal/failpoint"
 )
 
@@ -99,9 +96,6 @@ func failure(err error) error {
 	return err
 }
 
-// outboxKept is how long a row that was handed on still shows that it was.
-const outboxKept = 7 * 24 * time.Hour
-
 type purgeArgs struct{}
 
 // Kind names the job in the queue.
@@ -114,7 +108,6 @@ var purge = river.NewPeriodicJob(river.PeriodicInterval(purgeEvery),
 // purgeWorker forgets what nobody can ask for any more.
 type purgeWorker struct {
 	river.WorkerDefaults[purgeArgs]
-	pool    *pgxpool.Pool
 	service *booking.Service
 }
 
@@ -123,11 +116,5 @@ func (w *purgeWorker) Timeout(*river.Job[purgeArgs]) time.Duration { return resc
 
 // Work deletes old idempotency keys and old rows of the outbox.
 func (w *purgeWorker) Work(ctx context.Context, _ *river.Job[purgeArgs]) error {
-	return errors.Join(w.service.Purge(ctx), db.InTx(ctx, w.pool, func(tx pgx.Tx) error {
-		if err := queries.LongStatements(ctx, tx); err != nil {
-			return err
-		}
-		_, err := queries.OutboxPurge(ctx, tx, outboxKept)
-		return err
-	}))
+	return w.service.Purge(ctx)
 }
