@@ -37,12 +37,15 @@ type meter struct {
 	seconds, workers int
 	locked, unlocked *server
 	buyers           []string
+	used             spent // by the latest measurement, without what prepared it
 }
 
-// figure is one measurement: its name and its rate in each round.
+// figure is one measurement: its name, its rate in each round, and how many operations took how much processor time in all.
 type figure struct {
 	name  string
 	rates []float64
+	done  float64
+	spent spent
 }
 
 func (f figure) median() float64 {
@@ -77,7 +80,7 @@ func bench(ctx context.Context, c benchCommand, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "\n%d cores, %s, %d clients, %d s each, median of %d rounds\n", runtime.NumCPU(), runtime.GOARCH, c.Workers, c.Seconds, c.Rounds)
 	for _, f := range figures {
-		fmt.Fprintf(out, "%-42s %8.0f/s   %5.2f of pgbench\n", f.name, f.median(), f.median()/figures[0].median())
+		fmt.Fprintf(out, "%-42s %8.0f/s   %5.2f of pgbench   each: %s\n", f.name, f.median(), f.median()/figures[0].median(), f.spent.each(f.done))
 	}
 	return nil
 }
@@ -102,8 +105,10 @@ func (m *meter) rounds(ctx context.Context, n int, out io.Writer) ([]figure, err
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", of.name, err)
 			}
-			figures[i].name = of.name
-			figures[i].rates = append(figures[i].rates, rate)
+			f := &figures[i]
+			f.name, f.rates = of.name, append(f.rates, rate)
+			f.done += rate * float64(m.seconds)
+			f.spent = f.spent.plus(m.used)
 			fmt.Fprintf(out, "round %d  %-42s %8.0f/s\n", round+1, of.name, rate)
 		}
 	}
@@ -124,6 +129,7 @@ func (m *meter) load(ctx context.Context, s *server, want int, request func(n in
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(m.seconds)*time.Second)
 	defer cancel()
 	var next, done atomic.Int64
+	before := m.cpu()
 	errs := make(chan error, m.workers)
 	var workers sync.WaitGroup
 	start := time.Now()
@@ -149,6 +155,7 @@ func (m *meter) load(ctx context.Context, s *server, want int, request func(n in
 	}
 	workers.Wait()
 	took := time.Since(start)
+	m.used = m.cpu().since(before)
 	select {
 	case err := <-errs:
 		return 0, err
@@ -207,10 +214,12 @@ func (m *meter) pgbench(ctx context.Context) (float64, error) {
 	}
 	cmd := m.stack.PostgresTool(ctx, "pgbench", "-n", "-M", "prepared", "-f", script, "-c", strconv.Itoa(benchConns), "-j", "1",
 		"-T", strconv.Itoa(m.seconds), "-D", "n=0", "-D", fmt.Sprintf("event=%d", int64(event)), "-D", fmt.Sprintf("share=%d", benchSeats/benchConns), m.stack.PostgresURL)
+	before := m.cpu()
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("pgbench: %w\n%s", err, text)
 	}
+	m.used = m.cpu().since(before)
 	match := tps.FindSubmatch(text)
 	if match == nil {
 		return 0, fmt.Errorf("pgbench said %s", text)
