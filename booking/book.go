@@ -168,9 +168,9 @@ func (s *Service) confirm(ctx context.Context, caller Caller, key Idempotency, r
 	sale.Hold = &id.Key
 	var booking Booking
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
-		event, eventErr := lockEvent(ctx, tx, caller, id.Event, heldSale)
-		if errors.Is(eventErr, ErrNotFound) {
-			return eventErr
+		event, err := lockVisible(ctx, tx, caller, id.Event)
+		if err != nil {
+			return err
 		}
 		row, kept, err := lockHold(ctx, tx, caller, id)
 		if row.BookingID != nil && errors.Is(err, ErrHoldClosed) {
@@ -180,7 +180,7 @@ func (s *Service) confirm(ctx context.Context, caller Caller, key Idempotency, r
 			booking = booking.asMade()
 			return remember(ctx, tx, id.Event, caller, key, madeBooking{*row.BookingID})
 		}
-		if err := cmp.Or(err, eventErr); err != nil {
+		if err := cmp.Or(err, onSale(event.Status, event.SaleStarted, event.SaleEnded, heldSale)); err != nil {
 			return err
 		}
 		if req.ExpectedTotal != nil && *req.ExpectedTotal != total(kept) {

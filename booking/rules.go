@@ -23,6 +23,15 @@ const (
 // lockEvent is the one check of an event that hold, change, extend, check-out and confirm share, under a lock that a pause or a cancel
 // waits for. Without the lock a sale could commit into an event that was cancelled a moment ago.
 func lockEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID, kind saleKind) (db.EventLockForSaleRow, error) {
+	event, err := lockVisible(ctx, tx, caller, id)
+	if err == nil {
+		err = onSale(event.Status, event.SaleStarted, event.SaleEnded, kind)
+	}
+	return event, err
+}
+
+// lockVisible is lockEvent for an event in any status that the caller may know.
+func lockVisible(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID) (db.EventLockForSaleRow, error) {
 	event, err := queries.EventLockForSale(ctx, tx, int64(id))
 	switch {
 	case db.NotFound(err), err == nil && !caller.sees(event.OrganizerID, event.Status):
@@ -30,7 +39,7 @@ func lockEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID, 
 	case err != nil:
 		return event, fmt.Errorf("lock event: %w", err)
 	}
-	return event, onSale(event.Status, event.SaleStarted, event.SaleEnded, kind)
+	return event, nil
 }
 
 func onSale(status string, started, ended bool, kind saleKind) error {

@@ -113,9 +113,12 @@ func (c devCommand) complete(environ map[string]string) (err error) {
 	}
 	listen := cmp.Or(c.Listen, environ["LISTEN"])
 	if listen == "" {
-		if listen, err = freeAddr(pagesPort); err != nil {
+		free, err := listenFrom(pagesPort)
+		if err != nil {
 			return err
 		}
+		listen = free.Addr().String()
+		_ = free.Close() // the server opens its own, by its address
 	}
 	environ["LISTEN"] = listen
 	environ["METRICS_LISTEN"] = cmp.Or(environ["METRICS_LISTEN"], loopback+":0")
@@ -162,13 +165,12 @@ func demoKey(ctx context.Context, dir string, keys *access.Keys) (token string, 
 	return token, caller.Organizer, os.WriteFile(path, []byte(token), 0o600)
 }
 
-// freeAddr is the first free loopback address from a port on.
-func freeAddr(port int) (string, error) {
+// listenFrom listens on the first free loopback port from the given one on.
+func listenFrom(port int) (net.Listener, error) {
 	for p := port; p < port+portTries; p++ {
-		addr := net.JoinHostPort(loopback, strconv.Itoa(p))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			return addr, l.Close()
+		if l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(p))); err == nil {
+			return l, nil
 		}
 	}
-	return "", fmt.Errorf("no free port from %d to %d", port, port+portTries-1)
+	return nil, fmt.Errorf("no free port from %d to %d", port, port+portTries-1)
 }

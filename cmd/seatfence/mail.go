@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 
 	"seatfence/internal/httpapi"
@@ -28,11 +27,7 @@ func startMail(s *session) (m mailbox, err error) {
 	if m.sink, err = mailsink.Start(loopback + ":0"); err != nil {
 		return m, err
 	}
-	addr, err := freeAddr(mailPort)
-	if err != nil {
-		return m, errors.Join(err, m.sink.Close())
-	}
-	listener, err := net.Listen("tcp", addr)
+	listener, err := listenFrom(mailPort)
 	if err != nil {
 		return m, errors.Join(fmt.Errorf("mail page: %w", err), m.sink.Close())
 	}

@@ -15,13 +15,15 @@ import (
 // click selects the whole token. The checksum tells a mistyped or invented token from a wrong one without asking the database, and
 // a scanner a leaked one from any other text.
 const (
-	prefix      = "sf_"
+	// Prefix begins every token, so that a scanner of leaked secrets can know one.
+	Prefix = "sf_"
+
 	base        = 62
 	idLen       = 22 // 128 bits
 	secretLen   = 27 // 160 bits
 	secretBytes = 20
 	sumLen      = 6 // 32 bits
-	tokenLen    = len(prefix) + idLen + 1 + secretLen + sumLen
+	tokenLen    = len(Prefix) + idLen + 1 + secretLen + sumLen
 )
 
 // newToken returns a token for the key and what of it is stored.
@@ -29,20 +31,20 @@ func newToken(id uuid.UUID) (token string, hash []byte) {
 	secret := make([]byte, secretBytes)
 	rand.Read(secret)
 	text := encode(secret, secretLen)
-	signed := prefix + FormatID(id) + "_" + text
+	signed := Prefix + FormatID(id) + "_" + text
 	return signed + checksum(signed), hashOf(text)
 }
 
 // parseToken returns the key's id and the hash of the secret. ok is false for what newToken cannot have made.
 func parseToken(token string) (id uuid.UUID, hash []byte, ok bool) {
-	if len(token) != tokenLen || !strings.HasPrefix(token, prefix) || token[len(prefix)+idLen] != '_' {
+	if len(token) != tokenLen || !strings.HasPrefix(token, Prefix) || token[len(Prefix)+idLen] != '_' {
 		return id, nil, false
 	}
 	signed, sum := token[:tokenLen-sumLen], token[tokenLen-sumLen:]
 	if subtle.ConstantTimeCompare([]byte(checksum(signed)), []byte(sum)) != 1 {
 		return id, nil, false
 	}
-	id, err := ParseID(token[len(prefix):][:idLen])
+	id, err := ParseID(token[len(Prefix):][:idLen])
 	return id, hashOf(signed[len(signed)-secretLen:]), err == nil
 }
 

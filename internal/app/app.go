@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -46,7 +45,6 @@ type App struct {
 	notifier *notify.Notifier
 	public   *listener
 	metrics  *listener
-	draining atomic.Bool
 	failed   chan error
 
 	endSweep context.CancelFunc // nil until Start
@@ -101,14 +99,15 @@ func (a *App) buildHTTP(ctx context.Context) error {
 		return err
 	}
 	gate := shed.New(locks, a.Booking)
+	pages := webui.New(webui.Deps{Booking: a.Booking, Gate: gate, Sessions: sessions, Result: counters.Result})
 	api, err := httpapi.New(httpapi.Deps{
 		Booking: a.Booking, Gate: gate, Keys: a.Keys, Sessions: sessions, State: a.state, Log: a.log, Metrics: counters,
-		PublicURL: a.cfg.PublicURL.URL, InFlight: a.cfg.InFlight,
+		PublicURL: a.cfg.PublicURL.URL, InFlight: a.cfg.InFlight, RefusePage: pages.Refuse,
 	})
 	if err != nil {
 		return err
 	}
-	webui.Register(api, webui.Deps{Booking: a.Booking, Gate: gate, Sessions: sessions, Log: a.log})
+	pages.Register(api)
 	base := context.WithoutCancel(ctx)
 	a.public = &listener{name: "LISTEN", addr: a.cfg.Listen, server: httpapi.NewServer(base, api, a.log)}
 	scrape := http.NewServeMux()
@@ -167,7 +166,6 @@ func (a *App) Stop(ctx context.Context) error {
 }
 
 func (a *App) shutDown(ctx context.Context) error {
-	a.draining.Store(true)
 	errs := []error{a.public.close(ctx, drainTime)}
 	if a.endSweep != nil {
 		a.endSweep()
@@ -193,7 +191,7 @@ func (a *App) disconnect() {
 func (a *App) state(ctx context.Context) httpapi.State {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	state := httpapi.State{Postgres: a.pool.Ping(ctx), Redis: "off", Draining: a.draining.Load()}
+	state := httpapi.State{Postgres: a.pool.Ping(ctx), Redis: "off"}
 	if a.rdb != nil {
 		state.Redis = "ok"
 		if a.rdb.Ping(ctx).Err() != nil {

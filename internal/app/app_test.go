@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -183,6 +184,21 @@ func TestRedisIsUsedWhenItIsThere(t *testing.T) {
 			t.Error("the seat lock is not counted")
 		}
 	})
+}
+
+func TestThePagesArePartOfTheServer(t *testing.T) {
+	s := start(t)
+	if status, body := get(t, s.url+"/no/such/page"); status != http.StatusNotFound || !strings.HasPrefix(body, "<!doctype html>") {
+		t.Errorf("an unknown page is %d %s", status, body)
+	}
+	res, err := http.PostForm(s.url+"/events/"+s.World.Event.String()+"/holds", url.Values{"seat": {fmt.Sprint(Seat14C)}, "key": {"AAAA"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if _, metrics := get(t, "http://"+s.MetricsAddr()+"/metrics"); !strings.Contains(metrics, `seatfence_results_total{code="ok",operation="createHold"} 1`) {
+		t.Error("a hold of the pages is not counted")
+	}
 }
 
 func TestMetricsHaveTheirOwnListener(t *testing.T) {

@@ -24,18 +24,24 @@ func (a *App) sweep(ctx context.Context) {
 		case <-timer.C:
 		}
 		ended, err := a.sweepOnce(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			rest = min(2*rest, sweepRest)
-			a.log.LogAttrs(ctx, slog.LevelError, "sweep failed", slog.Any("error", err), slog.Duration("next_in", rest))
-			timer.Reset(rest)
-		case ended > 0:
-			timer.Reset(0)
-		default:
-			rest = sweepEvery
-			timer.Reset(rest)
+		rest = pause(rest, ended, err)
+		if err != nil && ctx.Err() == nil {
+			a.log.LogAttrs(ctx, slog.LevelError, "sweep failed", slog.Any("error", err), slog.Int("ended", ended), slog.Duration("next_in", rest))
 		}
+		timer.Reset(rest)
 	}
+}
+
+// pause is how long to wait after a round, last being the wait before it. A round that ended something goes on at once, whatever failed in
+// it: one broken hold must not keep the others from sight.
+func pause(last time.Duration, ended int, err error) time.Duration {
+	switch {
+	case ended > 0:
+		return 0
+	case err != nil:
+		return min(max(2*last, sweepEvery), sweepRest)
+	}
+	return sweepEvery
 }
 
 func (a *App) sweepOnce(ctx context.Context) (ended int, err error) {

@@ -56,12 +56,9 @@ var Access = map[string]Role{
 	"ready":          everybody,
 }
 
-const (
-	keyPrefix = "sf_"
-	maxToken  = 512
-)
+const maxToken = 512
 
-var errUnauthorized = badRequest("unauthorized", "a valid API key or session token is needed")
+var errUnauthorized = refuse("unauthorized", "a valid API key or session token is needed")
 
 // authenticate finds out who asks. A wrong Authorization header is refused even where none is needed, so that a client with a bad key
 // learns of it; a cookie that has ended is as good as none, because the browser cannot help it.
@@ -85,7 +82,7 @@ func (s *server) authenticate(r *http.Request) (booking.Caller, Role, error) {
 			return booking.Caller{}, Anonymous, errUnauthorized
 		}
 		return booking.Caller{Kind: booking.Buyer, ID: session.Buyer}, Buyer, nil
-	case strings.HasPrefix(token, keyPrefix):
+	case strings.HasPrefix(token, access.Prefix):
 		caller, err := s.Keys.Lookup(r.Context(), token)
 		if errors.Is(err, access.ErrUnknownKey) {
 			err = errUnauthorized
@@ -111,13 +108,13 @@ func (r Role) allow(role Role) error {
 
 var sameOrigin = http.NewCrossOriginProtection()
 
-// crossOrigin refuses writes that another site's page has its visitor's browser send. A request with an Authorization header is not one:
-// no browser adds that by itself.
+// crossOrigin refuses writes that another site's page has its visitor's browser send. A request of the API with an Authorization header is
+// not one, because it is not done for its cookie.
 func crossOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
-		if r.Header.Get(echo.HeaderAuthorization) == "" && sameOrigin.Check(r) != nil {
-			return badRequest("cross_origin", "another site's page sent this")
+		if (forPage(r) || r.Header.Get(echo.HeaderAuthorization) == "") && sameOrigin.Check(r) != nil {
+			return refuse("cross_origin", "another site's page sent this")
 		}
 		return next(c)
 	}

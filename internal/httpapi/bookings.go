@@ -14,10 +14,7 @@ func (s *server) CreateBooking(ctx context.Context, r CreateBookingRequestObject
 		return nil, err
 	}
 	call := callOf(ctx)
-	if req.Reference != nil && call.role == Buyer {
-		return nil, booking.ErrForbidden // a buyer would vouch for a payment that nobody has seen
-	}
-	leave, err := s.enter(ctx, req.Event, req.Seats, call.key)
+	leave, err := s.Gate.Enter(ctx, call.caller, req.Event, seats.IDs(req.Seats), call.key)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +46,7 @@ func (s *server) CancelBooking(ctx context.Context, r CancelBookingRequestObject
 // ListBookings answers GET /v1/bookings.
 func (s *server) ListBookings(ctx context.Context, r ListBookingsRequestObject) (ListBookingsResponseObject, error) {
 	p := r.Params
+	composed(p.Reference)
 	filter := booking.BookingFilter{Email: p.Email, Reference: p.Reference, Status: (*string)(p.Status)}
 	if p.Event != nil {
 		event, err := seats.ParseEventID(*p.Event)
@@ -59,10 +57,11 @@ func (s *server) ListBookings(ctx context.Context, r ListBookingsRequestObject) 
 	}
 	var page *booking.BookingPage
 	if p.Cursor != nil {
-		page = new(booking.BookingPage)
-		if err := readCursor(*p.Cursor, page); err != nil {
+		after, err := readCursor[booking.BookingPage](*p.Cursor)
+		if err != nil {
 			return nil, err
 		}
+		page = &after
 	}
 	n := pageSize(p.Limit)
 	found, err := s.Booking.Bookings(ctx, callOf(ctx).caller, filter, page, n+1)

@@ -15,11 +15,11 @@ import (
 const maxDepth = 16
 
 // decodeStrict reads one JSON object, with strings, json.Number, bool, nil, []any and map[string]any in it. It refuses what encoding/json
-// lets pass and two readers may take differently: a second value, duplicate names, invalid UTF-8, NUL, and numbers that are not plain
-// integers of 64 bits.
+// lets pass and two readers may take differently: a second value, duplicate names, invalid UTF-8, NUL, text that was broken on its way,
+// and numbers that are not plain integers of 64 bits.
 func decodeStrict(raw []byte) (map[string]any, error) {
 	if !utf8.Valid(raw) {
-		return nil, badRequest("malformed_json", "the body is not valid UTF-8")
+		return nil, refuse("malformed_json", "the body is not valid UTF-8")
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -30,17 +30,17 @@ func decodeStrict(raw []byte) (map[string]any, error) {
 		case errors.Is(err, io.EOF):
 			object, ok := value.(map[string]any)
 			if !ok {
-				return nil, badRequest("wrong_type", "the body is not a JSON object")
+				return nil, refuse("wrong_type", "the body is not a JSON object")
 			}
 			return object, nil
 		case err == nil:
-			return nil, badRequest("malformed_json", "the body has more than one JSON value")
+			return nil, refuse("malformed_json", "the body has more than one JSON value")
 		}
 	}
 	if _, ok := errors.AsType[*requestError](err); ok {
 		return nil, err
 	}
-	return nil, badRequest("malformed_json", "the body is not valid JSON") // the decoder's text quotes the body
+	return nil, refuse("malformed_json", "the body is not valid JSON") // the decoder's text quotes the body
 }
 
 func decodeValue(d *json.Decoder, depth int) (any, error) {
@@ -49,7 +49,7 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 		return nil, err
 	}
 	if depth > maxDepth {
-		return nil, badRequest("malformed_json", fmt.Sprintf("the body nests deeper than %d levels", maxDepth))
+		return nil, refuse("malformed_json", fmt.Sprintf("the body nests deeper than %d levels", maxDepth))
 	}
 	switch token := token.(type) {
 	case json.Delim:
@@ -59,11 +59,12 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 		return decodeObject(d, depth)
 	case json.Number:
 		if _, err := strconv.ParseInt(token.String(), 10, 64); err != nil {
-			return nil, badRequest("malformed_json", "a number is not a plain integer of 64 bits")
+			return nil, refuse("malformed_json", "a number is not a plain integer of 64 bits")
 		}
 	case string:
-		if strings.ContainsRune(token, 0) {
-			return nil, badRequest("malformed_json", "a string has a NUL character")
+		// The decoder reads half of a surrogate pair as the replacement character.
+		if strings.ContainsAny(token, "\x00\ufffd") {
+			return nil, refuse("malformed_json", "a string has a NUL, a replacement character or half of a surrogate pair")
 		}
 	}
 	return token, nil
@@ -91,7 +92,7 @@ func decodeObject(d *json.Decoder, depth int) (any, error) {
 		}
 		key := name.(string)
 		if _, dup := object[key]; dup {
-			return nil, badRequest("duplicate_field", "a member stands twice in one object")
+			return nil, refuse("duplicate_field", "a member stands twice in one object")
 		}
 		if object[key], err = decodeValue(d, depth+1); err != nil {
 			return nil, err

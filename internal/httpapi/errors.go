@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -21,6 +22,8 @@ type kind struct {
 	title      string
 	retryAfter int
 }
+
+const codeOverloaded = "overloaded"
 
 // kinds is the one table of everything that is answered instead of success. A code without a row is 500.
 var kinds = map[string]kind{
@@ -58,6 +61,7 @@ var kinds = map[string]kind{
 	"booking_cancelled":       {409, "Booking is cancelled", 0},
 	"block_removed":           {409, "Block is removed", 0},
 	"key_in_progress":         {409, "Same request is running", 1},
+	"busy":                    {409, "Busy", 1},
 	booking.CodeSeatTaken:     {409, "Seats are taken", 0},
 	booking.CodeSeatBusy:      {409, "Seats are busy", 1},
 	booking.CodeSeatYours:     {409, "Seats are yours already", 0},
@@ -70,7 +74,7 @@ var kinds = map[string]kind{
 	"invalid_parameter":       {422, "Parameter breaks the rules", 0},
 	"idempotency_key_reused":  {422, "Idempotency key was used for another request", 0},
 	"internal":                {500, "Internal error", 0},
-	"overloaded":              {503, "Too much to do", 1},
+	codeOverloaded:            {503, "Too much to do", 1},
 	"unavailable":             {503, "Not available now", 1},
 	"timeout":                 {503, "Took too long", 1},
 }
@@ -101,6 +105,7 @@ var answers = []struct {
 	{booking.ErrBlockRemoved, "block_removed"},
 	{booking.ErrKeyReused, "idempotency_key_reused"},
 	{booking.ErrKeyInProgress, "key_in_progress"},
+	{booking.ErrBusy, "busy"},
 	{booking.ErrUnavailable, "unavailable"},
 	{context.DeadlineExceeded, "timeout"},
 }
@@ -123,7 +128,7 @@ type requestError struct {
 
 func (e *requestError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.detail) }
 
-func badRequest(code, detail string) error { return &requestError{code: code, detail: detail} }
+func refuse(code, detail string) error { return &requestError{code: code, detail: detail} }
 
 const internalDetail = "Something went wrong on our side. The request id helps us to find out what."
 
@@ -156,46 +161,62 @@ func problemOf(err error) problem {
 	return p
 }
 
-// routingCode names what Echo and the generated code refuse by themselves. Their texts quote the request, and so are not told.
+// routingCode names what Echo, the generated code and the pages refuse by themselves. Their texts may quote the request, and so are not
+// told.
 func routingCode(status int) (code, detail string) {
 	switch {
 	case status == http.StatusNotFound:
 		return "not_found", "there is nothing at this address"
 	case status == http.StatusMethodNotAllowed:
 		return "method_not_allowed", "the Allow header names the methods of this address"
+	case status == http.StatusRequestEntityTooLarge:
+		return "body_too_large", "the body is over its limit"
+	case status == http.StatusUnsupportedMediaType:
+		return "unsupported_media_type", "the body is of a type that is not read here"
 	case status < http.StatusInternalServerError:
 		return "bad_request", "the request is malformed"
 	}
 	return "internal", internalDetail
 }
 
-// statusClientGone is only ever logged: nobody is there to read it.
-const statusClientGone = 499
+// astray reports an address that Echo has taken for one of a route with parameters: it gives the last one all that is left of the path,
+// be it nothing or further segments.
+func astray(c echo.Context) bool {
+	path, route := c.Request().URL.EscapedPath(), c.Path()
+	return strings.Count(path, "/") != strings.Count(route, "/") || strings.HasSuffix(path, "/") != strings.HasSuffix(route, "/")
+}
 
-// handleError writes the answer to an error, and is the only place that does. It logs what is our own fault, once.
+// handleError answers an error, of the API with a problem and of a page with a page, and is the only place that does. It logs what is our
+// own fault, once; not that a crowd was turned away, or the crowd would fill the log.
 func (s *server) handleError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
 	ctx := c.Request().Context()
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError {
-		switch {
-		case errors.Is(ctx.Err(), context.Canceled):
-			c.Response().WriteHeader(statusClientGone)
-			return
-		case ctx.Err() != nil:
-			p = problemOf(context.DeadlineExceeded)
-		}
-		s.Log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", callOf(ctx).id), slog.Any("error", err))
+	if p.Code == "method_not_allowed" && astray(c) {
+		c.Response().Header().Del(echo.HeaderAllow)
+		p = problemOf(echo.ErrNotFound)
+	}
+	if p.Status >= http.StatusInternalServerError && ctx.Err() != nil {
+		p = problemOf(context.DeadlineExceeded)
 	}
 	p.RequestID = callOf(ctx).id
+	if p.Status >= http.StatusInternalServerError && p.Code != codeOverloaded {
+		s.Log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", p.RequestID), slog.Any("error", err))
+	}
 	h := c.Response().Header()
 	if p.Status == http.StatusUnauthorized {
 		h.Set(echo.HeaderWWWAuthenticate, `Bearer realm="seatfence"`)
 	}
 	if after := kinds[p.Code].retryAfter; after > 0 {
 		h.Set(echo.HeaderRetryAfter, strconv.Itoa(after))
+	}
+	if s.RefusePage != nil && forPage(c.Request()) {
+		if err = s.RefusePage(c, p.Status, p.Code, err); err == nil || c.Response().Committed {
+			return
+		}
+		s.Log.LogAttrs(ctx, slog.LevelError, "page failed", slog.String("request_id", p.RequestID), slog.Any("error", err))
 	}
 	h.Set(echo.HeaderContentType, "application/problem+json")
 	c.Response().WriteHeader(p.Status)

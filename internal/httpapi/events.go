@@ -22,7 +22,8 @@ func replay(replayed bool) *string {
 func (s *server) ListEvents(ctx context.Context, r ListEventsRequestObject) (ListEventsResponseObject, error) {
 	var page booking.EventPage
 	if r.Params.Cursor != nil {
-		if err := readCursor(*r.Params.Cursor, &page); err != nil {
+		var err error
+		if page, err = readCursor[booking.EventPage](*r.Params.Cursor); err != nil {
 			return nil, err
 		}
 	}
@@ -45,9 +46,6 @@ func (s *server) ListEvents(ctx context.Context, r ListEventsRequestObject) (Lis
 // CreateEvent answers POST /v1/events.
 func (s *server) CreateEvent(ctx context.Context, r CreateEventRequestObject) (CreateEventResponseObject, error) {
 	call, b := callOf(ctx), r.Body
-	if err := plainTexts(map[string]*string{"/name": &b.Name, "/venue": &b.Venue}); err != nil {
-		return nil, err
-	}
 	event := booking.NewEvent{
 		Name: b.Name, Venue: b.Venue, StartsAt: b.StartsAt, Timezone: b.Timezone, Currency: b.Currency, Payment: string(b.Payment),
 		Status: string(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt, House: seats.House{Categories: b.Categories},
@@ -57,6 +55,9 @@ func (s *server) CreateEvent(ctx context.Context, r CreateEventRequestObject) (C
 	}
 	if b.Areas != nil {
 		event.House.Areas = *b.Areas
+	}
+	if err := clean(append(textsOf(event.House), text{"/name", &event.Name}, text{"/venue", &event.Venue})...); err != nil {
+		return nil, err
 	}
 	made, replayed, err := s.Booking.CreateEvent(ctx, call.caller, call.key, event)
 	return CreateEvent201JSONResponse{Body: eventOf(made), Headers: CreateEvent201ResponseHeaders{replay(replayed)}}, err
@@ -86,25 +87,13 @@ func (s *server) UpdateEvent(ctx context.Context, r UpdateEventRequestObject) (U
 		return nil, err
 	}
 	b := r.Body
-	if err := plainTexts(map[string]*string{"/name": b.Name, "/venue": b.Venue}); err != nil {
+	if err := clean(text{"/name", b.Name}, text{"/venue", b.Venue}); err != nil {
 		return nil, err
 	}
 	event, err := s.Booking.UpdateEvent(ctx, callOf(ctx).caller, id, booking.EventChange{
 		Name: b.Name, Venue: b.Venue, StartsAt: b.StartsAt, Status: (*string)(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt,
 	})
 	return UpdateEvent200JSONResponse(eventOf(event)), err
-}
-
-func plainTexts(texts map[string]*string) error {
-	for pointer, text := range texts {
-		if text == nil {
-			continue
-		}
-		if err := plainText(pointer, *text); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func eventOf(e booking.Event) Event {

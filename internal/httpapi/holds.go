@@ -15,21 +15,13 @@ func (s *server) CreateHold(ctx context.Context, r CreateHoldRequestObject) (Cre
 	}
 	call := callOf(ctx)
 	req := booking.HoldRequest{Event: event, Seats: wants(r.Body.Seats), Places: places(r.Body.GA), PageSession: r.Body.Session}
-	leave, err := s.enter(ctx, event, req.Seats, call.key)
+	leave, err := s.Gate.Enter(ctx, call.caller, event, seats.IDs(req.Seats), call.key)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	hold, replayed, err := s.Booking.Hold(ctx, call.caller, call.key, req)
 	return CreateHold201JSONResponse{Body: holdOf(hold), Headers: CreateHold201ResponseHeaders{replay(replayed)}}, err
-}
-
-// enter passes the gate for named seats. Places of an area need none: whoever wants one takes another.
-func (s *server) enter(ctx context.Context, event seats.EventID, wants []seats.Want, key booking.Idempotency) (leave func(), err error) {
-	if len(wants) == 0 {
-		return func() {}, nil
-	}
-	return s.Gate.Enter(ctx, callOf(ctx).caller, event, seats.IDs(wants), key)
 }
 
 // GetHold answers GET /v1/holds/{hold}.
@@ -56,13 +48,17 @@ func (s *server) ChangeHold(ctx context.Context, r ChangeHoldRequestObject) (Cha
 		change.Drop = *r.Body.Drop
 	}
 	change.Extend = r.Body.Extend != nil && *r.Body.Extend
-	change.ExpectedTotal = r.Body.ExpectedTotal
-	leave, err := s.enter(ctx, id.Event, change.Add, booking.Idempotency{})
+	change.SeenEnd, change.ExpectedTotal = r.Body.SeenExpiresAt, r.Body.ExpectedTotal
+	if change.SeenEnd != nil && !change.Extend {
+		return nil, invalid("/seen_expires_at", "without_extend", "only an extension depends on when the hold was seen to end")
+	}
+	caller := callOf(ctx).caller
+	leave, err := s.Gate.Enter(ctx, caller, id.Event, seats.IDs(change.Add), booking.Idempotency{})
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	hold, err := s.Booking.ChangeHold(ctx, callOf(ctx).caller, id, change)
+	hold, err := s.Booking.ChangeHold(ctx, caller, id, change)
 	return ChangeHold200JSONResponse(holdOf(hold)), err
 }
 

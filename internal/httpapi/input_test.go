@@ -1,14 +1,10 @@
 package httpapi_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,90 +15,6 @@ import (
 
 	"seatfence/internal/httpapi"
 )
-
-func TestBadInputIsRefusedWithItsCode(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	lena := a.buyer()
-	hold := "/v1/events/" + a.event + "/holds"
-	for _, c := range []struct {
-		name, method, path, body string
-		edits                    []edit
-		status                   int
-		code                     string
-	}{
-		{"truncated", "POST", hold, `{"seats":[1`, nil, 400, "malformed_json"},
-		{"empty", "POST", hold, "", nil, 415, "unsupported_media_type"},
-		{"empty json", "POST", hold, " ", nil, 400, "body_required"},
-		{"no body", "POST", hold, "", []edit{header("Content-Type", "application/json")}, 400, "body_required"},
-		{"null", "POST", hold, `null`, nil, 400, "wrong_type"},
-		{"mass assignment", "POST", hold, `{"seats":[1],"price":0}`, nil, 400, "unknown_field"},
-		{"event in the body", "POST", hold, `{"seats":[1],"Event":"x"}`, nil, 400, "unknown_field"},
-		{"form", "POST", hold, `seats=1`, []edit{header("Content-Type", "application/x-www-form-urlencoded")}, 415, "unsupported_media_type"},
-		{"xml", "POST", hold, `<seats/>`, []edit{header("Content-Type", "application/xml")}, 415, "unsupported_media_type"},
-		{"encoded", "POST", hold, `{}`, []edit{header("Content-Encoding", "gzip")}, 415, "unsupported_media_type"},
-		{"too large", "POST", hold, `{"seats":[1],"session":"` + strings.Repeat("x", 64<<10) + `"}`, nil, 413, "body_too_large"},
-		{"too large, chunked", "POST", hold, strings.Repeat(" ", 64<<10+1), []edit{chunked}, 413, "body_too_large"},
-		{"many seats", "POST", hold, `{"seats":[` + strings.Repeat("1,", 9999) + `1]}`, nil, 422, "invalid"},
-		{"same seat twice", "POST", hold, `{"seats":[1,1]}`, nil, 422, "invalid"},
-		{"ticket type", "POST", hold, `{"seats":[{"id":1,"type":"child"}]}`, nil, 422, "invalid"},
-		{"neither", "POST", hold, `{"session":"x"}`, nil, 422, "invalid"},
-		{"body on checkout", "POST", "/v1/holds/x/checkout", `{"a":1}`, nil, 400, "body_not_allowed"},
-		{"bad date", "PATCH", "/v1/events/" + a.event, `{"starts_at":"2099-02-30T00:00:00Z"}`, []edit{as(a.organizer)}, 422, "invalid"},
-		{"bad currency", "POST", "/v1/events", strings.Replace(newEvent("draft"), "EUR", "eur", 1), []edit{as(a.organizer)}, 422, "invalid"},
-		{"bad zone", "POST", "/v1/events", strings.Replace(newEvent("draft"), "Europe/Berlin", "../etc/passwd", 1), []edit{as(a.organizer)}, 422, "invalid"},
-		{"line break in a name", "POST", "/v1/events", strings.Replace(newEvent("draft"), "The Tempest", `a\nb`, 1), []edit{as(a.organizer)}, 422, "invalid"},
-		{"bad e-mail", "POST", "/v1/bookings", strings.Replace(a.booking(1, "Lena"), "@", "", 1), nil, 422, "invalid"},
-		{"malformed hold", "POST", "/v1/bookings", `{"hold":"x","buyer":{"name":"Lena","email":"l@example.com"}}`, nil, 404, "not_found"},
-		{"no key", "POST", hold, `{"seats":[1]}`, []edit{func(r *http.Request) { r.Header.Del("Idempotency-Key") }}, 400, "idempotency_key_missing"},
-		{"key with a space", "POST", hold, `{"seats":[1]}`, []edit{key("a b")}, 400, "idempotency_key_invalid"},
-		{"key not ASCII", "POST", hold, `{"seats":[1]}`, []edit{key("schlüssel")}, 400, "idempotency_key_invalid"},
-		{"key too long", "POST", hold, `{"seats":[1]}`, []edit{key(strings.Repeat("k", 256))}, 400, "idempotency_key_invalid"},
-		{"two keys", "POST", hold, `{"seats":[1]}`, []edit{func(r *http.Request) { r.Header.Add("Idempotency-Key", "b") }}, 400, "idempotency_key_invalid"},
-		{"percent", "GET", "/v1/bookings?email=%zz", "", nil, 400, "malformed_query"},
-		{"semicolon", "GET", "/v1/bookings?limit=1;x=2", "", nil, 400, "malformed_query"},
-		{"unknown parameter", "GET", "/v1/bookings?Event=9", "", nil, 400, "unknown_parameter"},
-		{"parameter on a write", "POST", hold + "?Event=9", `{"seats":[1]}`, nil, 400, "unknown_parameter"},
-		{"repeated parameter", "GET", "/v1/bookings?limit=1&limit=2", "", nil, 400, "repeated_parameter"},
-		{"NUL in a parameter", "GET", "/v1/bookings?reference=%00", "", nil, 422, "invalid_parameter"},
-		{"limit -1", "GET", "/v1/bookings?limit=-1", "", nil, 422, "invalid_parameter"},
-		{"limit 1e9", "GET", "/v1/bookings?limit=1e9", "", nil, 422, "invalid_parameter"},
-		{"limit 10^9", "GET", "/v1/bookings?limit=1000000000", "", nil, 422, "invalid_parameter"},
-		{"limit abc", "GET", "/v1/events?limit=abc", "", nil, 422, "invalid_parameter"},
-		{"status", "GET", "/v1/bookings?status=x", "", nil, 422, "invalid_parameter"},
-		{"cursor", "GET", "/v1/bookings?cursor=AAAA", "", nil, 422, "invalid_parameter"},
-		{"event filter", "GET", "/v1/bookings?event=x", "", nil, 404, "not_found"},
-		{"event id", "GET", "/v1/events/..%2f..%2fetc", "", nil, 404, "not_found"},
-		{"seat id", "GET", "/v1/events/" + a.event + "/seats/0x1", "", nil, 404, "not_found"},
-		{"seat id 2^31", "GET", "/v1/events/" + a.event + "/seats/2147483648", "", nil, 404, "not_found"},
-		{"block of another event", "DELETE", "/v1/events/" + a.event + "/blocks/blk_x", "", []edit{as(a.organizer)}, 404, "not_found"},
-		{"method", "PUT", "/v1/bookings", "", nil, 405, "method_not_allowed"},
-		{"override", "POST", "/v1/events/" + a.event, `{}`, []edit{header("X-HTTP-Method-Override", "PATCH")}, 405, "method_not_allowed"},
-		{"route", "GET", "/v1/nothing", "", nil, 404, "not_found"},
-		{"trailing slash", "GET", "/v1/events/", "", nil, 404, "not_found"},
-		{"double slash", "GET", "//v1/events", "", nil, 404, "not_found"},
-		{"debug", "GET", "/debug/pprof/", "", nil, 404, "not_found"},
-		{"metrics", "GET", "/metrics", "", nil, 404, "not_found"},
-	} {
-		got := a.do(c.method, c.path, c.body, append([]edit{as(lena), key("k")}, c.edits...)...)
-		if got.status != c.status || got.body["code"] != c.code {
-			t.Errorf("%s: %d %v, want %d %s: %s", c.name, got.status, got.body["code"], c.status, c.code, got.raw)
-		}
-		for _, leak := range []string{"SQLSTATE", "SELECT", "httpapi.", "booking.", "strconv", "json:", "goroutine", "runtime."} {
-			if bytes.Contains(got.raw, []byte(leak)) {
-				t.Errorf("%s: tells %s: %s", c.name, leak, got.raw)
-			}
-		}
-		if c.status == 405 && got.header.Get("Allow") == "" {
-			t.Errorf("%s: no Allow", c.name)
-		}
-	}
-	if n := len(a.get("/v1/bookings", as(a.organizer)).want(200).at("bookings").([]any)); n != 0 {
-		t.Errorf("bad input made %d bookings", n)
-	}
-}
-
-func chunked(r *http.Request) { r.ContentLength, r.Body = -1, io.NopCloser(io.MultiReader(r.Body)) }
 
 // swapped is a token of the right form with two characters of its secret exchanged.
 func swapped(token string) string {
@@ -224,6 +136,9 @@ func TestCrowdIsTurnedAwayAndProbesPass(t *testing.T) {
 	if took := time.Since(start); got.header.Get("Retry-After") == "" || took > time.Second {
 		t.Errorf("turned away after %v: %v", took, got.header)
 	}
+	if strings.Contains(a.log.String(), `"ERROR"`) {
+		t.Error("a crowd is logged as our own fault")
+	}
 	a.get("/healthz").want(200)
 	a.get("/readyz").want(200)
 	release()
@@ -253,10 +168,6 @@ func TestReadinessTellsWhatIsMissing(t *testing.T) {
 		return got
 	}
 	if got := ready().want(503); got.text("status") != "unavailable" || got.text("postgres") != "down" {
-		t.Errorf("%v", got.body)
-	}
-	state = httpapi.State{Redis: "ok", Draining: true}
-	if got := ready().want(503); got.text("status") != "draining" {
 		t.Errorf("%v", got.body)
 	}
 }
@@ -354,31 +265,5 @@ func TestHeadersKeepBrowsersModest(t *testing.T) {
 		if got.header.Get(name) != want {
 			t.Errorf("%s: %q, want %q", name, got.header.Get(name), want)
 		}
-	}
-}
-
-func TestServerCutsSlowHeaders(t *testing.T) {
-	t.Parallel()
-	server := httpapi.NewServer(t.Context(), http.NotFoundHandler(), slog.New(slog.DiscardHandler))
-	if server.ReadHeaderTimeout == 0 || server.ReadTimeout == 0 || server.WriteTimeout == 0 || server.IdleTimeout == 0 || server.MaxHeaderBytes == 0 {
-		t.Fatalf("a limit is missing: %+v", server)
-	}
-	server.ReadHeaderTimeout = 50 * time.Millisecond
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = server.Serve(listener) }()
-	defer func() { _ = server.Close(); <-done }()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost:")
-	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
-	if _, err := bufio.NewReader(conn).ReadByte(); err != io.EOF {
-		t.Errorf("the connection was not cut: %v", err)
 	}
 }

@@ -78,7 +78,7 @@ func recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secure sets what keeps a browser from making more of an answer than it is. Pages set a policy of their own.
+// secure sets what keeps a browser from making more of an answer than it is. Pages set policies of their own.
 func (s *server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -101,11 +101,11 @@ func (s *server) limitInFlight(n int) echo.MiddlewareFunc {
 	places := make(chan struct{}, n)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if path := c.Path(); path == "/healthz" || path == "/readyz" {
+			if forProbe(c.Request()) {
 				return next(c)
 			}
 			if !enter(places) {
-				return badRequest("overloaded", "the server has as many requests as it can work on")
+				return refuse(codeOverloaded, "the server has as many requests as it can work on")
 			}
 			s.Metrics.inFlight.Inc()
 			defer func() {

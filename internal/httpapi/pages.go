@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 )
@@ -23,18 +22,17 @@ func cursorOf(page any) (*string, error) {
 	return &text, err
 }
 
-func readCursor(cursor string, page any) error {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+// readCursor reads what cursorOf has written, and nothing else.
+func readCursor[T any](cursor string) (page T, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.DisallowUnknownFields()
-		err = d.Decode(page)
+		err = json.Unmarshal(raw, &page)
 	}
-	if err != nil {
-		return &requestError{
+	if again, _ := cursorOf(page); err != nil || *again != cursor {
+		return page, &requestError{
 			code: "invalid_parameter", detail: "a parameter breaks its rule",
 			faults: []fault{{Parameter: "cursor", Detail: "value must be the next_cursor of an earlier page"}},
 		}
 	}
-	return nil
+	return page, nil
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -111,7 +110,7 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 
 // checkAddress holds the path and the query to the contract before the generated code parses them leniently.
 func (o operation) checkAddress(c echo.Context) error {
-	if seat := c.Param("seat"); seat != "" && (!digits(seat) || tooBig(seat, 32)) {
+	if seat := c.Param("seat"); seat != "" && !plainInteger(seat, 32) {
 		return booking.ErrNotFound
 	}
 	raw := c.Request().URL.RawQuery
@@ -120,15 +119,15 @@ func (o operation) checkAddress(c echo.Context) error {
 	}
 	query, err := url.ParseQuery(raw)
 	if err != nil || !utf8.ValidString(raw) {
-		return badRequest("malformed_query", "the query is not well-formed")
+		return refuse("malformed_query", "the query is not well-formed")
 	}
 	for name, values := range query {
 		schema, ok := o.query[name]
 		if !ok {
-			return badRequest("unknown_parameter", "the query has a parameter that is not documented")
+			return refuse("unknown_parameter", "the query has a parameter that is not documented")
 		}
 		if len(values) > 1 {
-			return badRequest("repeated_parameter", "a parameter stands twice in the query")
+			return refuse("repeated_parameter", "a parameter stands twice in the query")
 		}
 		if detail := parameterFault(schema, values[0]); detail != "" {
 			return &requestError{code: "invalid_parameter", detail: "a parameter breaks its rule", faults: []fault{{Parameter: name, Detail: detail}}}
@@ -143,81 +142,94 @@ func parameterFault(schema *openapi3.Schema, text string) string {
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return "value is not text"
 	case schema.Type.Is(openapi3.TypeInteger):
-		if !digits(text) || tooBig(text, 64) {
+		if !plainInteger(text, 64) {
 			return "value must be a plain integer in range"
 		}
 		value = json.Number(text)
 	}
-	if broken, ok := errors.AsType[*openapi3.SchemaError](schema.VisitJSON(value)); ok {
+	err := schema.VisitJSON(value)
+	if broken, ok := errors.AsType[*openapi3.SchemaError](err); ok {
 		return broken.Reason
+	}
+	if err != nil {
+		return "value breaks the schema"
 	}
 	return ""
 }
 
-func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-func tooBig(digits string, bits int) bool {
-	_, err := strconv.ParseInt(digits, 10, bits)
-	return err != nil
+// plainInteger reports whether a text is how an integer from 0 up is written, in one way only.
+func plainInteger(text string, bits int) bool {
+	n, err := strconv.ParseInt(text, 10, bits)
+	return err == nil && n >= 0 && strconv.FormatInt(n, 10) == text
 }
 
-// readBody reads the whole body, whatever comes of it: it is small, and the connection can be used again.
+// readBody reads the whole body, whatever comes of it: it is small, and the connection can be used again. One that is refused unread ends
+// its connection instead: otherwise net/http would wait for it before it answers.
 func (o operation) readBody(c echo.Context) ([]byte, error) {
 	r := c.Request()
 	if o.schema != nil {
-		media, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
-		if err != nil || media != echo.MIMEApplicationJSON || r.Header.Get(echo.HeaderContentEncoding) != "" {
-			return nil, badRequest("unsupported_media_type", "the body must be application/json, not encoded")
+		if !plainJSON(r.Header) {
+			c.Response().Header().Set(echo.HeaderConnection, "close")
+			return nil, refuse("unsupported_media_type", "the body must be application/json in UTF-8, not encoded")
 		}
 	}
 	if r.ContentLength > o.maxBody {
+		c.Response().Header().Set(echo.HeaderConnection, "close")
 		return nil, errBodyTooLarge
 	}
 	if r.ContentLength == 0 || r.Body == http.NoBody {
 		if o.schema != nil {
-			return nil, badRequest("body_required", "the request needs a JSON body")
+			return nil, refuse("body_required", "the request needs a JSON body")
 		}
 		return nil, nil
 	}
+	// Past the limit http.MaxBytesReader ends the connection, too. It knows net/http's own writer, not Echo's.
 	var buf bytes.Buffer
 	buf.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
-	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response(), r.Body, o.maxBody))
+	_, err := buf.ReadFrom(http.MaxBytesReader(c.Response().Writer, r.Body, o.maxBody))
 	body := bytes.TrimSpace(buf.Bytes())
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case tooLarge:
 		return nil, errBodyTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, badRequest("request_timeout", "the body did not arrive in time")
+		return nil, refuse("request_timeout", "the body did not arrive in time")
 	case err != nil:
-		return nil, badRequest("bad_request", "the body did not arrive whole")
+		return nil, refuse("bad_request", "the body did not arrive whole")
 	case o.schema != nil && len(body) == 0:
-		return nil, badRequest("body_required", "the request needs a JSON body")
+		return nil, refuse("body_required", "the request needs a JSON body")
 	case o.schema == nil && len(body) > 0 && string(body) != "{}": // many clients always send an object
-		return nil, badRequest("body_not_allowed", "the request takes no body")
+		return nil, refuse("body_not_allowed", "the request takes no body")
 	}
 	return body, nil
 }
 
-var errBodyTooLarge = badRequest("body_too_large", "the body is over its limit")
+// plainJSON reports whether a body is declared as what it is going to be read as, and only as that: what stands before this server may
+// look at another header of the name, or at the charset.
+func plainJSON(h http.Header) bool {
+	types := h.Values(echo.HeaderContentType)
+	if len(types) != 1 || len(h.Values(echo.HeaderContentEncoding)) > 0 {
+		return false
+	}
+	media, params, err := mime.ParseMediaType(types[0])
+	charset, named := params["charset"]
+	return err == nil && media == echo.MIMEApplicationJSON && (!named || strings.EqualFold(charset, "utf-8"))
+}
+
+var errBodyTooLarge = refuse("body_too_large", "the body is over its limit")
 
 // idempotency reads the caller's key. The fingerprint covers what makes two requests the same one.
 func idempotency(r *http.Request, body []byte) (booking.Idempotency, error) {
 	keys := r.Header.Values(headerKey)
 	if len(keys) == 0 {
-		return booking.Idempotency{}, badRequest("idempotency_key_missing", "the request needs an Idempotency-Key header")
+		return booking.Idempotency{}, refuse("idempotency_key_missing", "the request needs an Idempotency-Key header")
 	}
 	key := keys[0]
-	visible := func(r rune) bool { return '!' <= r && r <= '~' }
-	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.TrimFunc(key, visible) != "" || strings.ContainsRune(key, ' ') {
-		return booking.Idempotency{}, badRequest("idempotency_key_invalid", "an Idempotency-Key is 1 to 255 visible ASCII characters")
+	hidden := func(r rune) bool { return r < '!' || '~' < r }
+	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, hidden) {
+		return booking.Idempotency{}, refuse("idempotency_key_invalid", "an Idempotency-Key is 1 to 255 visible ASCII characters")
 	}
-	sum := sha256.New()
-	for _, part := range []string{r.Method, "\n", r.URL.Path, "\n"} {
-		sum.Write([]byte(part))
-	}
-	sum.Write(body)
-	return booking.Idempotency{Key: key, Fingerprint: sum.Sum(nil)}, nil
+	return booking.NewIdempotency(key, []byte(r.Method), []byte(r.URL.Path), body), nil
 }
 
 // strictBinder stands in for Echo's binder, which takes members from the path and the query into the body, and bodies of other types.

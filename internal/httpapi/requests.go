@@ -67,10 +67,8 @@ type bookingRequest struct {
 // that it does not name both is left to here.
 func (b bookingRequest) toBook() (req booking.BookRequest, err error) {
 	req = booking.BookRequest{Seats: wants(b.Seats), Places: places(b.GA), Reference: b.PaymentReference, ExpectedTotal: b.ExpectedTotal}
-	if b.PaymentReference != nil {
-		if err := plainText("/payment_reference", *b.PaymentReference); err != nil {
-			return req, err
-		}
+	if err := clean(text{"/payment_reference", b.PaymentReference}); err != nil {
+		return req, err
 	}
 	if req.Name, req.Email, err = booking.CleanBuyer(b.Buyer.Name, b.Buyer.Email); err != nil {
 		return req, err
@@ -79,22 +77,10 @@ func (b bookingRequest) toBook() (req booking.BookRequest, err error) {
 		req.Event, err = seats.ParseEventID(*b.Event)
 		return req, err
 	}
-	if b.Event != nil || b.Seats != nil || b.GA != nil || b.ExpectedTotal != nil {
-		return req, invalid("/hold", "hold_or_event", "a hold is booked as it is: without event, seats, ga and expected_total")
+	if b.Event != nil || b.Seats != nil || b.GA != nil {
+		return req, invalid("/hold", "hold_or_event", "a hold is booked as it is: without event, seats and ga")
 	}
 	hold, err := booking.ParseHoldID(*b.Hold)
 	req.Hold = &hold
 	return req, err
-}
-
-// plainText refuses what would break a line or turn the direction of what stands beside it.
-func plainText(pointer, text string) error {
-	if !booking.Plain(text) {
-		return invalid(pointer, "bad_character", "control and direction characters are not allowed")
-	}
-	return nil
-}
-
-func invalid(pointer, code, detail string) error {
-	return &booking.InvalidError{Pointer: pointer, Code: code, Detail: detail}
 }

@@ -75,6 +75,34 @@ func TestLenaBooksAndOmarIsToldWhatIsFree(t *testing.T) {
 	a.post("/v1/bookings/"+booked.text("id")+"/cancel", "", as(lena)).wantCode(409, "booking_cancelled")
 }
 
+func TestWhatTheCallerSawOfAHoldDecidesWhatIsDoneToIt(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	lena := a.buyer()
+	hold := a.post("/v1/events/"+a.event+"/holds", `{"seats":[24]}`, as(lena), key("h")).want(201)
+	path, left := "/v1/holds/"+hold.text("id"), hold.number("extensions_left")
+	extend := fmt.Sprintf(`{"extend":true,"seen_expires_at":%q}`, hold.text("expires_at"))
+	for range 2 {
+		if got := a.do("PATCH", path, extend, as(lena)).want(200); got.number("extensions_left") != left-1 {
+			t.Errorf("%d extensions left of %d", got.number("extensions_left"), left)
+		}
+	}
+	a.do("PATCH", path, strings.Replace(extend, "true", "false", 1), as(lena)).wantCode(422, "invalid")
+
+	body := fmt.Sprintf(`{"hold":%q,"buyer":{"name":"Lena","email":"lena@example.com"},"expected_total":4400}`, hold.text("id"))
+	a.post("/v1/bookings", body, as(lena), key("b")).wantCode(409, "price_changed")
+	a.post("/v1/bookings", strings.Replace(body, "4400", "4500", 1), as(lena), key("b")).want(201)
+}
+
+func TestTheDomainLimitsTheSeatsOfARequest(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	got := a.post("/v1/events/"+a.event+"/holds", `{"ga":{"area":1,"quantity":21}}`, as(a.buyer()), key("h")).wantCode(422, "invalid")
+	if got.text("errors", 0, "code") != "bad_quantity" {
+		t.Errorf("refused by the contract, whatever the operator allows: %s", got.raw)
+	}
+}
+
 func TestHoldIsReplayedWordByWord(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -13,6 +13,7 @@ func (s *server) ListSeats(ctx context.Context, r ListSeatsRequestObject) (ListS
 	if err != nil {
 		return nil, err
 	}
+	composed(r.Params.Section)
 	house, err := s.Booking.Seats(ctx, callOf(ctx).caller, event, r.Params.Section)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (s *server) CreateBlock(ctx context.Context, r CreateBlockRequestObject) (C
 	if err != nil {
 		return nil, err
 	}
-	if err := plainText("/reason", r.Body.Reason); err != nil {
+	if err := clean(text{"/reason", &r.Body.Reason}); err != nil {
 		return nil, err
 	}
 	call := callOf(ctx)

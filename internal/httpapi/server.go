@@ -25,7 +25,7 @@ import (
 //go:embed openapi.yaml
 var contract []byte
 
-// Deps are what the API stands on. All are needed but Middleware.
+// Deps are what the API stands on. All are needed but Middleware and RefusePage.
 type Deps struct {
 	Booking   *booking.Service
 	Gate      *shed.Gate
@@ -39,19 +39,22 @@ type Deps struct {
 
 	// Middleware runs inside of everything else, right around the handlers of the API.
 	Middleware []echo.MiddlewareFunc
+
+	// RefusePage writes the page that answers an error, under the status and the code that the API would answer it with. It is asked at
+	// every address that is not the API's, known or not.
+	RefusePage func(c echo.Context, status int, code string, err error) error
 }
 
 // State is what a node stands on at this moment. Redis is "ok", "degraded" or "off".
 type State struct {
 	Postgres error
 	Redis    string
-	Draining bool
 }
 
 // server implements StrictServerInterface.
 type server struct{ Deps }
 
-// New returns the API with its docs page. Further routes may be added to it: they get everything but what the contract asks of requests.
+// New returns the API with its docs page. Pages may be added to it: they get everything but what the contract asks of requests.
 func New(deps Deps) (*echo.Echo, error) {
 	doc, err := loadContract()
 	if err != nil {
@@ -97,6 +100,12 @@ func operations(doc *openapi3.T) map[string]operation {
 	}
 	return ops
 }
+
+// forProbe reports whether a request asks how the process is.
+func forProbe(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
+
+// forPage reports whether a request is for a page, there or not: the API has its own addresses.
+func forPage(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v1/") && !forProbe(r) }
 
 func echoPath(path string) string { return strings.NewReplacer("{", ":", "}", "").Replace(path) }
 

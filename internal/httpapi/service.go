@@ -25,11 +25,6 @@ func (s *server) Ready(ctx context.Context, _ ReadyRequestObject) (ReadyResponse
 	answer := Readiness{Status: "ready", Postgres: "ok", Redis: state.Redis}
 	if state.Postgres != nil {
 		answer.Status, answer.Postgres = "unavailable", "down"
-	}
-	if state.Draining {
-		answer.Status = "draining"
-	}
-	if answer.Status != "ready" {
 		return Ready503JSONResponse(answer), nil
 	}
 	return Ready200JSONResponse(answer), nil

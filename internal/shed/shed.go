@@ -31,10 +31,14 @@ func New(locks *lockmgr.Seats, service *booking.Service) *Gate {
 	return &Gate{locks: locks, booking: service}
 }
 
-// Enter asks for a way to the given seats of an event. It returns what to call when the request is done, or why to turn back: seat_busy
+// Enter asks for a way to the given seats of an event; without any, as for places of an area, there is nothing to ask, because whoever
+// wants one takes another. It returns what to call when the request is done, or why to turn back: seat_busy
 // if another caller is writing one of the seats, booking.ErrKeyInProgress if the same request is still running. A request whose key has
 // succeeded before gets through, to be answered with that success. Without a key (key.Key empty) a request is nobody's duplicate.
 func (g *Gate) Enter(ctx context.Context, caller booking.Caller, event seats.EventID, ids []seats.ID, key booking.Idempotency) (leave func(), err error) {
+	if len(ids) == 0 {
+		return func() {}, nil
+	}
 	owner := lockmgr.Owner{Caller: caller.ID.String(), Key: key.Key}
 	if key.Key == "" {
 		owner.Key = uuid.NewString()

@@ -125,6 +125,18 @@ func TestRequestsWithoutAKeyDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
+func TestPlacesWithoutNumbersNeedNoLock(t *testing.T) {
+	t.Parallel()
+	w := bookingtest.New(t, dbtest.Pool(t), booking.DefaultLimits)
+	rdb, err := lockmgr.Open(dbtest.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+	asked := func(outcome string, _ time.Duration) { t.Errorf("Redis was asked: %s", outcome) }
+	enter(t, shed.New(lockmgr.NewSeats(rdb, lockmgr.DefaultTTL, asked), w.Service), w, bookingtest.Buyer(), bookingtest.Key())()
+}
+
 func TestWithoutLocksEverybodyGetsThrough(t *testing.T) {
 	t.Parallel()
 	w := bookingtest.New(t, dbtest.Pool(t), booking.DefaultLimits)

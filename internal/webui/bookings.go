@@ -8,10 +8,8 @@ import (
 	"seatfence/booking"
 )
 
-var errChanged = errors.New("the hold is not what the form showed")
-
 // book confirms a hold for a name and an address. The form names the total that its visitor saw: another page may have changed the hold.
-func (u *ui) book(v *visit) error {
+func (u *UI) book(v *visit) error {
 	id, err := v.holdOf()
 	if err != nil {
 		return err
@@ -22,22 +20,21 @@ func (u *ui) book(v *visit) error {
 	}
 	ctx := v.Request().Context()
 	page := holdPage{Name: v.form.Get("name"), Email: v.form.Get("email")}
-	if page.Hold, err = u.Booking.GetHold(ctx, v.caller, id); err != nil {
-		return err
-	}
-	if page.Status != booking.HoldOpen {
-		return u.writeHold(v, http.StatusConflict, page)
-	}
 	name, nameErr := booking.CleanName(page.Name)
 	email, emailErr := booking.CleanEmail(page.Email)
 	if nameErr != nil || emailErr != nil {
 		page.NameFault, page.EmailFault = faultOf(nameErr), faultOf(emailErr)
+		if page.Hold, err = u.Booking.GetHold(ctx, v.caller, id); err != nil {
+			return err
+		}
 		return u.writeHold(v, http.StatusUnprocessableEntity, page)
 	}
-	if v.form.Get("total") != strconv.FormatInt(page.Total, 10) {
-		return errChanged
+	total, err := strconv.ParseInt(v.form.Get("total"), 10, 64)
+	if err != nil {
+		return errForm
 	}
-	made, _, err := u.Booking.Book(ctx, v.caller, key, booking.BookRequest{Hold: &id, Name: name, Email: email})
+	made, replayed, err := u.Booking.Book(ctx, v.caller, key, booking.BookRequest{Hold: &id, Name: name, Email: email, ExpectedTotal: &total})
+	u.Result("createBooking", replayed, err)
 	if err != nil {
 		return u.changed(v, id, err)
 	}
@@ -60,7 +57,7 @@ type bookingPage struct {
 	Cancelled bool
 }
 
-func (u *ui) readBooking(v *visit) (page bookingPage, err error) {
+func (u *UI) readBooking(v *visit) (page bookingPage, err error) {
 	id, err := booking.ParseBookingID(v.Param("booking"))
 	if err != nil {
 		return page, err
@@ -69,13 +66,13 @@ func (u *ui) readBooking(v *visit) (page bookingPage, err error) {
 	if page.Booking, err = u.Booking.GetBooking(ctx, v.caller, id); err != nil {
 		return page, err
 	}
-	house, err := u.Booking.SeatsByID(ctx, v.caller, id.Event, nil)
-	page.EventHead, page.Cancelled = house.Event, page.Status == booking.BookingCancelled
+	page.Cancelled = page.Status == booking.BookingCancelled
+	page.EventHead, err = u.Booking.EventHead(ctx, v.caller, id.Event)
 	return page, err
 }
 
 // showBooking shows a booking of the buyer.
-func (u *ui) showBooking(v *visit) error {
+func (u *UI) showBooking(v *visit) error {
 	page, err := u.readBooking(v)
 	if err != nil {
 		return err
@@ -84,7 +81,7 @@ func (u *ui) showBooking(v *visit) error {
 }
 
 // askCancel asks before a booking is cancelled.
-func (u *ui) askCancel(v *visit) error {
+func (u *UI) askCancel(v *visit) error {
 	page, err := u.readBooking(v)
 	if err != nil {
 		return err
@@ -96,13 +93,14 @@ func (u *ui) askCancel(v *visit) error {
 }
 
 // cancel cancels a booking; one that is cancelled already is shown as that.
-func (u *ui) cancel(v *visit) error {
+func (u *UI) cancel(v *visit) error {
 	id, err := booking.ParseBookingID(v.Param("booking"))
 	if err != nil {
 		return err
 	}
 	v.back = bookingURL(id)
 	_, err = u.Booking.Cancel(v.Request().Context(), v.caller, id)
+	u.Result("cancelBooking", false, err)
 	if err != nil && !errors.Is(err, booking.ErrBookingCancelled) {
 		return err
 	}

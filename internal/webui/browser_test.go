@@ -1,6 +1,7 @@
 package webui_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
@@ -11,12 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/labstack/echo/v4"
 	"golang.org/x/net/html"
 
 	"seatfence/booking"
 	. "seatfence/booking/bookingtest"
 	"seatfence/db/dbtest"
+	"seatfence/internal/access"
+	"seatfence/internal/httpapi"
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
 	"seatfence/internal/webui"
@@ -25,10 +27,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
 
-// site is the pages over a World.
+// site is a whole server over a World: what stands around the pages is part of them.
 type site struct {
 	World
-	url string
+	url     string
+	metrics *httpapi.Metrics
 }
 
 func open(t *testing.T, locks *lockmgr.Seats, change ...func(*booking.Limits)) site {
@@ -39,22 +42,34 @@ func open(t *testing.T, locks *lockmgr.Seats, change ...func(*booking.Limits)) s
 		c(&limits)
 	}
 	w := New(t, dbtest.Pool(t), limits)
-	s := site{w, serve(t, w.Service, locks)}
 	t.Cleanup(func() { w.Verify(t) })
-	return s
+	return serve(t, w, locks)
 }
 
-func serve(t *testing.T, service *booking.Service, locks *lockmgr.Seats) (url string) {
+func serve(t *testing.T, w World, locks *lockmgr.Seats, change ...func(*httpapi.Deps)) site {
 	t.Helper()
 	sessions, err := session.NewSigner(make([]byte, session.MinKey), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := echo.New()
-	webui.Register(e, webui.Deps{Booking: service, Gate: shed.New(locks, service), Sessions: sessions, Log: slog.New(slog.DiscardHandler)})
+	metrics, gate := httpapi.NewMetrics(), shed.New(locks, w.Service)
+	pages := webui.New(webui.Deps{Booking: w.Service, Gate: gate, Sessions: sessions, Result: metrics.Result})
+	deps := httpapi.Deps{
+		Booking: w.Service, Gate: gate, Keys: access.New(w.Pool), Sessions: sessions, Log: slog.New(slog.DiscardHandler), Metrics: metrics,
+		State:     func(context.Context) httpapi.State { return httpapi.State{Redis: "off"} },
+		PublicURL: &url.URL{Scheme: "http", Host: "localhost"}, InFlight: httpapi.DefaultInFlight, RefusePage: pages.Refuse,
+	}
+	for _, c := range change {
+		c(&deps)
+	}
+	e, err := httpapi.New(deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages.Register(e)
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
-	return server.URL
+	return site{w, server.URL, metrics}
 }
 
 func (s site) eventPath() string { return "/events/" + s.Event.String() }

@@ -60,12 +60,12 @@ func (v *visit) places() (*booking.AreaPlaces, error) {
 }
 
 var (
-	errQuantity = errors.New("the form has no number of places")
-	errNoChoice = errors.New("the form has no seat ticked")
+	errQuantity = &booking.InvalidError{Pointer: "/ga/quantity", Code: "no_quantity", Detail: "the form has no number of places"}
+	errNoChoice = &booking.InvalidError{Pointer: "/seats", Code: "no_choice", Detail: "the form has no seat ticked"}
 )
 
 // hold sets the ticked seats, or a number of places, aside.
-func (u *ui) hold(v *visit) error {
+func (u *UI) hold(v *visit) error {
 	event, err := seats.ParseEventID(v.Param("event"))
 	if err != nil {
 		return err
@@ -85,15 +85,20 @@ func (u *ui) hold(v *visit) error {
 	if len(ids) == 0 && req.Places == nil {
 		return errNoChoice
 	}
+	req.Seats = seats.Any(ids...)
 	key, err := v.key()
 	if err != nil {
 		return err
 	}
-	hold, err := u.take(v, key, req, ids)
-	if refusal, ok := errors.AsType[*booking.SeatsError](err); ok {
+	hold, replayed, err := u.take(v, key, req)
+	u.Result("createHold", replayed, err)
+	refusal, lost := errors.AsType[*booking.SeatsError](err)
+	switch {
+	case lost:
 		return u.lost(v, event, ids, refusal)
-	}
-	if err != nil {
+	case errors.Is(err, booking.ErrBusy) && req.Places != nil:
+		return u.busy(v, event, *req.Places)
+	case err != nil:
 		return err
 	}
 	u.remember(v, hold.ID)
@@ -101,20 +106,14 @@ func (u *ui) hold(v *visit) error {
 }
 
 // take holds what is asked for. Named seats pass the gate first.
-func (u *ui) take(v *visit, key booking.Idempotency, req booking.HoldRequest, ids []seats.ID) (booking.Hold, error) {
+func (u *UI) take(v *visit, key booking.Idempotency, req booking.HoldRequest) (hold booking.Hold, replayed bool, err error) {
 	ctx := v.Request().Context()
-	for _, id := range ids {
-		req.Seats = append(req.Seats, seats.Want{ID: id, Fence: seats.AnyFence, Type: seats.Standard})
+	leave, err := u.Gate.Enter(ctx, v.caller, req.Event, seats.IDs(req.Seats), key)
+	if err != nil {
+		return hold, false, err
 	}
-	if len(ids) > 0 {
-		leave, err := u.Gate.Enter(ctx, v.caller, req.Event, ids, key)
-		if err != nil {
-			return booking.Hold{}, err
-		}
-		defer leave()
-	}
-	hold, _, err := u.Booking.Hold(ctx, v.caller, key, req)
-	return hold, err
+	defer leave()
+	return u.Booking.Hold(ctx, v.caller, key, req)
 }
 
 func holdURL(id booking.HoldID) string { return "/holds/" + id.String() }
@@ -134,7 +133,7 @@ type holdPage struct {
 }
 
 // showHold shows a hold of the buyer.
-func (u *ui) showHold(v *visit) error {
+func (u *UI) showHold(v *visit) error {
 	id, err := booking.ParseHoldID(v.Param("hold"))
 	if err != nil {
 		return err
@@ -147,19 +146,17 @@ func (u *ui) showHold(v *visit) error {
 }
 
 // writeHold completes a page about a hold and writes it. One that has run out is 410 whatever was asked of it.
-func (u *ui) writeHold(v *visit, status int, page holdPage) (err error) {
+func (u *UI) writeHold(v *visit, status int, page holdPage) (err error) {
 	if page.Booking != nil {
 		return v.goTo(bookingURL(*page.Booking))
 	}
 	v.back = eventURL(page.Event)
 	name, title := "hold", "Your seats"
 	if page.Status == booking.HoldOpen {
-		house, err := u.Booking.SeatsByID(v.Request().Context(), v.caller, page.Event, nil)
-		if err != nil {
+		if page.EventHead, err = u.Booking.EventHead(v.Request().Context(), v.caller, page.Event); err != nil {
 			return err
 		}
-		page.EventHead = house.Event
-		page.Payable = house.Event.Payment == booking.PaymentNone || page.Total == 0
+		page.Payable = page.EventHead.Payment == booking.PaymentNone || page.Total == 0
 	} else {
 		name, title = "ended", "Your time is up"
 		if page.Status == booking.HoldReleased {
@@ -175,7 +172,7 @@ func (u *ui) writeHold(v *visit, status int, page holdPage) (err error) {
 }
 
 // offerAgain finds out what of an ended hold can be taken again.
-func (u *ui) offerAgain(v *visit, page *holdPage) error {
+func (u *UI) offerAgain(v *visit, page *holdPage) error {
 	ctx := v.Request().Context()
 	var ids []seats.ID
 	var places []seats.Place
@@ -233,7 +230,7 @@ func areaNamed(detail booking.EventDetail, name string) (id int32, free int64) {
 
 // changed ends a form of a hold's page with that page. What the form asked for may have been so already: it was sent twice, or the
 // hold has ended; the page says how things are.
-func (u *ui) changed(v *visit, id booking.HoldID, err error) error {
+func (u *UI) changed(v *visit, id booking.HoldID, err error) error {
 	if err == nil || errors.Is(err, booking.ErrHoldExpired) || errors.Is(err, booking.ErrHoldClosed) {
 		return v.goTo(holdURL(id))
 	}
@@ -243,12 +240,14 @@ func (u *ui) changed(v *visit, id booking.HoldID, err error) error {
 // holdOf is the hold that a form is about.
 func (v *visit) holdOf() (booking.HoldID, error) {
 	id, err := booking.ParseHoldID(v.Param("hold"))
-	v.back = holdURL(id)
+	if err == nil {
+		v.back = holdURL(id)
+	}
 	return id, err
 }
 
 // drop gives one seat of a hold back.
-func (u *ui) drop(v *visit) error {
+func (u *UI) drop(v *visit) error {
 	id, err := v.holdOf()
 	if err != nil {
 		return err
@@ -257,15 +256,21 @@ func (u *ui) drop(v *visit) error {
 	if err != nil || len(ids) != 1 {
 		return errForm
 	}
-	_, err = u.Booking.ChangeHold(v.Request().Context(), v.caller, id, booking.HoldChange{Drop: ids})
+	err = u.changeHold(v, id, booking.HoldChange{Drop: ids})
 	if invalid, ok := errors.AsType[*booking.InvalidError](err); ok && invalid.Code == "not_in_hold" {
 		err = nil // dropped by an earlier click
 	}
 	return u.changed(v, id, err)
 }
 
+func (u *UI) changeHold(v *visit, id booking.HoldID, change booking.HoldChange) error {
+	_, err := u.Booking.ChangeHold(v.Request().Context(), v.caller, id, change)
+	u.Result("changeHold", false, err)
+	return err
+}
+
 // extend gives a hold more time. The form names the end that its visitor saw, so that two clicks are one extension.
-func (u *ui) extend(v *visit) error {
+func (u *UI) extend(v *visit) error {
 	id, err := v.holdOf()
 	if err != nil {
 		return err
@@ -274,19 +279,16 @@ func (u *ui) extend(v *visit) error {
 	if err != nil {
 		return errForm
 	}
-	ctx := v.Request().Context()
-	hold, err := u.Booking.GetHold(ctx, v.caller, id)
-	if err == nil && hold.ExpiresAt.Equal(seen) {
-		_, err = u.Booking.ChangeHold(ctx, v.caller, id, booking.HoldChange{Extend: true})
-	}
-	return u.changed(v, id, err)
+	return u.changed(v, id, u.changeHold(v, id, booking.HoldChange{Extend: true, SeenEnd: &seen}))
 }
 
 // release gives all seats of a hold back.
-func (u *ui) release(v *visit) error {
+func (u *UI) release(v *visit) error {
 	id, err := v.holdOf()
 	if err != nil {
 		return err
 	}
-	return u.changed(v, id, u.Booking.Release(v.Request().Context(), v.caller, id))
+	err = u.Booking.Release(v.Request().Context(), v.caller, id)
+	u.Result("releaseHold", false, err)
+	return u.changed(v, id, err)
 }

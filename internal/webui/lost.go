@@ -6,14 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"seatfence/booking"
 	"seatfence/seats"
 )
 
 // lost says who was quicker, and offers what of the choice is still free with the nearest seats at the same price instead of the rest.
-func (u *ui) lost(v *visit, event seats.EventID, asked []seats.ID, refusal *booking.SeatsError) error {
+func (u *UI) lost(v *visit, event seats.EventID, asked []seats.ID, refusal *booking.SeatsError) error {
 	if refusal.Code == booking.CodeSeatUnknown {
-		return booking.ErrNotFound
+		return refusal
 	}
 	house, err := u.Booking.SeatsByID(v.Request().Context(), v.caller, event, asked)
 	if err != nil {
@@ -21,13 +23,13 @@ func (u *ui) lost(v *visit, event seats.EventID, asked []seats.ID, refusal *book
 	}
 	gone := lostOf(house.Seats, refusal.Seats)
 	if len(gone) == 0 {
-		return booking.ErrNotFound
+		return refusal
 	}
-	n := notice{status: http.StatusConflict, Text: story(gone, house.Event.Timezone)}
+	n := notice{Text: story(gone, house.Event.Timezone)}
 	here := gone[0].Section
 	o := &offer{Event: house.Event}
 	if refusal.Code == booking.CodeSeatBusy {
-		n.retryAfter = 1
+		v.Response().Header().Set(echo.HeaderRetryAfter, "1")
 		o.Choices, o.Button = stillFree(house.Seats, nil), "Try again"
 	} else {
 		o.Choices, o.Button = stillFree(house.Seats, gone), "Take these seats"
@@ -51,7 +53,20 @@ func (u *ui) lost(v *visit, event seats.EventID, asked []seats.ID, refusal *book
 		}
 	}
 	n.Links = append(n.Links, link{sectionURL(event, here), "Back to " + here})
-	return u.notify(v, n)
+	return u.render(v, http.StatusConflict, "notice", n.Title, n)
+}
+
+// busy offers to ask once more for places of an area that somebody is in front of: there are no seats to name.
+func (u *UI) busy(v *visit, event seats.EventID, places booking.AreaPlaces) error {
+	head, err := u.Booking.EventHead(v.Request().Context(), v.caller, event)
+	if err != nil {
+		return err
+	}
+	n := refusals["busy"].notice()
+	n.Offer = &offer{Event: head, Area: places.Area, Quantity: places.Quantity, Button: "Try again"}
+	n.Links = []link{backTo(v.back)}
+	v.Response().Header().Set(echo.HeaderRetryAfter, "1")
+	return u.render(v, http.StatusConflict, "notice", n.Title, n)
 }
 
 // lostSeat is a seat that stood in the way, with its price.

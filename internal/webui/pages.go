@@ -1,6 +1,7 @@
 package webui
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,12 +22,10 @@ const (
 	justStarted   = 6 * time.Hour
 )
 
-// eventEntry is an event in the list. From is its lowest price that is still to be had; empty if none is.
+// eventEntry is an event in the list. What it costs and what is left of it, its own page counts: for a whole list that is too much.
 type eventEntry struct {
 	booking.Event
-	From string
 	Sale string
-	Open bool
 }
 
 type eventsPage struct {
@@ -35,8 +34,7 @@ type eventsPage struct {
 }
 
 // events lists what is to come.
-func (u *ui) events(v *visit) error {
-	ctx := v.Request().Context()
+func (u *UI) events(v *visit) error {
 	after := booking.EventPage{AfterStart: time.Now().Add(-justStarted)}
 	if from := v.query.Get("from"); from != "" {
 		start, last, _ := strings.Cut(from, "_")
@@ -47,7 +45,7 @@ func (u *ui) events(v *visit) error {
 		}
 		after = booking.EventPage{AfterStart: time.Unix(0, nanos), AfterID: int64(id)}
 	}
-	list, err := u.Booking.Events(ctx, v.caller, after, eventsPerPage+1)
+	list, err := u.Booking.Events(v.Request().Context(), v.caller, after, eventsPerPage+1)
 	if err != nil {
 		return err
 	}
@@ -58,28 +56,10 @@ func (u *ui) events(v *visit) error {
 		page.More = fmt.Sprintf("/?from=%d_%s", last.StartsAt.UnixNano(), last.ID)
 	}
 	for _, e := range list {
-		detail, err := u.Booking.Event(ctx, v.caller, e.ID)
-		if err != nil {
-			return err
-		}
-		entry := eventEntry{Event: e}
-		entry.Open, entry.Sale = onSale(e)
-		if free := pricesOf(detail.Sections, true); len(free) > 0 {
-			entry.From = money.Format(slices.Min(free), e.Currency)
-		}
-		page.Events = append(page.Events, entry)
+		_, sale := onSale(e)
+		page.Events = append(page.Events, eventEntry{e, sale})
 	}
 	return u.render(v, http.StatusOK, "events", "Events", page)
-}
-
-// pricesOf are the prices of sections, or of those that have something left.
-func pricesOf(sections []booking.Section, leftOnly bool) (list []int64) {
-	for _, s := range sections {
-		if s.Free > 0 || !leftOnly {
-			list = append(list, s.Price)
-		}
-	}
-	return list
 }
 
 // part is a section or an area of an event; an area has Area set.
@@ -106,7 +86,7 @@ type eventPage struct {
 }
 
 // event shows what an event is and what of it is left.
-func (u *ui) event(v *visit) error {
+func (u *UI) event(v *visit) error {
 	id, err := seats.ParseEventID(v.Param("event"))
 	if err != nil {
 		return err
@@ -139,13 +119,13 @@ func partsOf(detail booking.EventDetail) (parts []part) {
 		byName[s.Name] = append(byName[s.Name], s)
 	}
 	for _, name := range names {
-		p := part{
-			Name: name, Area: byName[name][0].Area, URL: sectionURL(detail.ID, name),
-			Price: prices(pricesOf(byName[name], false), detail.Currency),
-		}
+		p := part{Name: name, Area: byName[name][0].Area, URL: sectionURL(detail.ID, name)}
+		var all []int64
 		for _, s := range byName[name] {
 			p.Free, p.Total = p.Free+s.Free, p.Total+s.Total
+			all = append(all, s.Price)
 		}
+		p.Price = prices(all, detail.Currency)
 		parts = append(parts, p)
 	}
 	return parts
@@ -161,7 +141,7 @@ func legendOf(detail booking.EventDetail) (list []legend) {
 		}
 		byName[s.Category] = append(byName[s.Category], s.Price)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return int(slices.Max(byName[b]) - slices.Max(byName[a])) })
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(slices.Max(byName[b]), slices.Max(byName[a])) })
 	for _, name := range names {
 		list = append(list, legend{name, prices(byName[name], detail.Currency)})
 	}
@@ -202,7 +182,7 @@ var words = map[seats.State]string{seats.Free: "free", seats.Held: "held", seats
 const yours seats.State = "yours"
 
 // section shows the seats of a section by row, from the seat "from" on.
-func (u *ui) section(v *visit) error {
+func (u *UI) section(v *visit) error {
 	id, err := seats.ParseEventID(v.Param("event"))
 	if err != nil {
 		return err

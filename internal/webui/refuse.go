@@ -1,11 +1,8 @@
 package webui
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,76 +10,95 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"seatfence/booking"
-	"seatfence/seats"
 )
 
 // notice is the page that says why something was not done, and what to do next. Text are paragraphs under the title.
 type notice struct {
-	status     int
-	retryAfter int // in seconds; 0 says that asking again does not help by itself
-	Title      string
-	Text       []string
-	Links      []link
-	Offer      *offer
+	Title string
+	Text  []string
+	Links []link
+	Offer *offer
 }
 
 type link struct{ URL, Text string }
 
-// answers are the errors that a visitor can meet, in words. What is not here is our own fault.
-var answers = []struct {
-	err         error
-	status      int
-	retryAfter  int
-	title, text string
-}{
-	{errForeign, 403, 0, "This form came from another site", "Nothing was done. Open the page here and send the form from it."},
-	{errMediaType, 415, 0, "We could not read this form", "Nothing was done. Open the page again and send the form from it."},
-	{errForm, 400, 0, "We could not read this form", "Nothing was done. Open the page again and choose once more."},
-	{errFormSize, 413, 0, "This form is too long", "Nothing was done. Open the page again and choose fewer seats."},
-	{errNoChoice, 422, 0, "Choose at least one seat", "Tick the seats you want, then hold them."},
-	{errQuantity, 422, 0, "How many places do you want?", "Give their number in figures, for example 2."},
-	{errChanged, 409, 0, "Your seats have changed", "They are not what the page showed. Nothing was booked: look at them again, then book."},
-	{
-		booking.ErrNotFound, 404, 0, "There is nothing here",
+// phrase is an error in words.
+type phrase struct{ title, text string }
+
+func (p phrase) notice() notice { return notice{Title: p.title, Text: []string{p.text}} }
+
+// refusals are the errors that a visitor can meet, by the codes that the API answers them with and, for forms, by the rule that is broken.
+// The statuses are the API's.
+var refusals = map[string]phrase{
+	"no_choice":   {"Choose at least one seat", "Tick the seats you want, then hold them."},
+	"no_quantity": {"How many places do you want?", "Give their number in figures, for example 2."},
+
+	"bad_request":            {"We could not read this form", "Nothing was done. Open the page again and choose once more."},
+	"unsupported_media_type": {"We could not read this form", "Nothing was done. Open the page again and send the form from it."},
+	"body_too_large":         {"This form is too long", "Nothing was done. Open the page again and choose fewer seats."},
+	"cross_origin":           {"This form came from another site", "Nothing was done. Open the page here and send the form from it."},
+	"not_found": {
+		"There is nothing here",
 		"The address is unknown, or it is about seats of someone else. Seats and bookings are shown only in the browser that took them, and only while it keeps our cookie.",
 	},
-	{seats.ErrBadID, 404, 0, "There is nothing here", "The address is not complete, or it was never one of ours."},
-	{booking.ErrForbidden, 403, 0, "This is not for buyers", "Nothing was done."},
-	{booking.ErrEventPaused, 409, 0, "The sale is paused", "Nothing was changed. Seats that you hold stay yours until their time is up."},
-	{booking.ErrEventEnded, 409, 0, "This event is over", "Nothing more is sold for it."},
-	{booking.ErrEventCancelled, 409, 0, "This event is cancelled", "Nothing more is sold for it."},
-	{booking.ErrSaleNotStarted, 409, 0, "The sale has not started yet", "The event's page says when it does."},
-	{booking.ErrSaleEnded, 409, 0, "The sale has ended", "Nothing more is sold for this event."},
-	{booking.ErrPaymentRequired, 403, 0, "These seats have to be paid for", "This page cannot take a payment yet. Nothing was booked."},
-	{booking.ErrHoldExpired, 410, 0, "Your time is up", "The seats are free again."},
-	{booking.ErrHoldClosed, 409, 0, "These seats are no longer on hold", "They have been booked or given back."},
-	{booking.ErrHoldLimit, 409, 0, "You are holding as many seats as one buyer can", "Book or give back some of them first."},
-	{booking.ErrExtensionLimit, 409, 0, "There is no more time to give", "The seats stay yours until the time that is shown with them."},
-	{booking.ErrPriceChanged, 409, 0, "The price has changed", "Nothing was booked. Look at the new price first."},
-	{booking.ErrSoldOut, 409, 0, "There are not that many places left", "The event's page shows how many there are now."},
-	{booking.ErrBookingCancelled, 409, 0, "This booking is cancelled already", ""},
-	{booking.ErrKeyReused, 422, 0, "This form was sent before with another choice", "Open the page again and choose once more."},
-	{booking.ErrKeyInProgress, 409, 1, "We are still at it", "You have sent this form twice, and the first one is not done. Look again in a moment."},
-	{booking.ErrUnavailable, 503, 1, "We cannot answer right now", "Nothing of yours is lost. Try again in a moment."},
-	{context.DeadlineExceeded, 503, 1, "This takes too long", "Too many people are here at once. Try again in a moment."},
+	"method_not_allowed":     {"This is not how the page is used", "Nothing was done. Open the page again and use its buttons."},
+	"forbidden":              {"This is not for buyers", "Nothing was done."},
+	"payment_required":       {"These seats have to be paid for", "This page cannot take a payment yet. Nothing was booked."},
+	"event_paused":           {"The sale is paused", "Nothing was changed. Seats that you hold stay yours until their time is up."},
+	"event_ended":            {"This event is over", "Nothing more is sold for it."},
+	"event_cancelled":        {"This event is cancelled", "Nothing more is sold for it."},
+	"sale_not_started":       {"The sale has not started yet", "The event's page says when it does."},
+	"sale_ended":             {"The sale has ended", "Nothing more is sold for this event."},
+	"hold_expired":           {"Your time is up", "The seats are free again."},
+	"hold_closed":            {"These seats are no longer on hold", "They have been booked or given back."},
+	"hold_limit":             {"You are holding as many seats as one buyer can", "Book or give back some of them first."},
+	"extension_limit":        {"There is no more time to give", "The seats stay yours until the time that is shown with them."},
+	"price_changed":          {"Your seats have changed", "They do not cost what the page showed. Nothing was booked: look at them again, then book."},
+	"sold_out":               {"There are not that many places left", "The event's page shows how many there are now."},
+	"booking_cancelled":      {"This booking is cancelled already", "Its seats are on sale again."},
+	"idempotency_key_reused": {"This form was sent before with another choice", "Open the page again and choose once more."},
+	"key_in_progress":        {"We are still at it", "You have sent this form twice, and the first one is not done. Look again in a moment."},
+	"busy":                   {"Someone is buying here right now", "Nothing was done. Try again in a moment."},
+	booking.CodeSeatUnknown:  {"There is nothing here", "The event has no such seats."},
+	booking.CodeSeatBusy:     {"Someone is buying here right now", "Nothing was done. Try again in a moment."},
+	booking.CodeSeatTaken:    {"Not all of these seats are yours any more", "Nothing was booked. Choose again from those that are free."},
+	booking.CodeSeatYours:    {"You have these seats already", "Nothing was done."},
+	booking.CodeStaleFence:   {"Not all of these seats are yours any more", "Nothing was booked. Choose again from those that are free."},
+	"overloaded":             {"Too many people are here at once", "Nothing was done, and nothing of yours is lost. Try again in a moment."},
+	"timeout":                {"This takes too long", "Too many people are here at once. Look at your seats before you try again."},
+	"unavailable":            {"We cannot answer right now", "Nothing of yours is lost. Try again in a moment."},
+	"internal":               {"Something went wrong on our side", "We have made a note of it. Look at your seats again before you try once more."},
 }
 
-// statusClientGone is for the log alone: nobody is there to read the page.
-const statusClientGone = 499
+const notPossible = "This is not possible"
 
-// refuse writes the page for an error, and logs what is our own fault.
-func (u *ui) refuse(v *visit, err error) error {
-	ctx := v.Request().Context()
-	n := noticeOf(err)
-	if n.status >= http.StatusInternalServerError {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return v.NoContent(statusClientGone)
-		}
-		u.Log.LogAttrs(ctx, slog.LevelError, "page failed",
-			slog.String("request_id", v.Response().Header().Get(echo.HeaderXRequestID)), slog.Any("error", err))
+// Refuse writes the page that says in words why a request was not done: the error of a page, or of a request that has reached none.
+// status and code are what the API would answer.
+func (u *UI) Refuse(c echo.Context, status int, code string, err error) error {
+	v, admitted := c.Get(visitKey).(*visit)
+	if !admitted {
+		v = &visit{Context: c, back: "/"}
 	}
-	n.Links = append(n.Links, backTo(v.back))
-	return u.notify(v, n)
+	n := noticeOf(code, err)
+	n.Links = []link{backTo(v.back)}
+	if !admitted || status >= http.StatusInternalServerError { // what fails now would fail again in the reminder of open holds
+		return u.write(v, status, "notice", layout{Title: n.Title, Page: n})
+	}
+	return u.render(v, status, "notice", n.Title, n)
+}
+
+func noticeOf(code string, err error) notice {
+	invalid, ok := errors.AsType[*booking.InvalidError](err)
+	if ok {
+		code = invalid.Code
+	}
+	if p, known := refusals[code]; known {
+		return p.notice()
+	}
+	if ok {
+		return phrase{notPossible, sentence(invalid.Detail)}.notice()
+	}
+	return phrase{notPossible, "Nothing was done."}.notice()
 }
 
 func backTo(path string) link {
@@ -95,49 +111,6 @@ func backTo(path string) link {
 		return link{path, "Back to your booking"}
 	}
 	return link{path, "Back to the event"}
-}
-
-func (u *ui) notify(v *visit, n notice) error {
-	if n.retryAfter > 0 {
-		v.Response().Header().Set("Retry-After", strconv.Itoa(n.retryAfter))
-	}
-	l := layout{Title: n.Title, Page: n}
-	if n.status < http.StatusInternalServerError { // what fails now would fail again in the reminder
-		l.Open = u.openHolds(v)
-	}
-	return u.write(v, n.status, "notice", l)
-}
-
-func noticeOf(err error) notice {
-	if invalid, ok := errors.AsType[*booking.InvalidError](err); ok {
-		return notice{status: http.StatusUnprocessableEntity, Title: "This is not possible", Text: []string{sentence(invalid.Detail)}}
-	}
-	if refusal, ok := errors.AsType[*booking.SeatsError](err); ok {
-		return noticeOfSeats(refusal)
-	}
-	for _, a := range answers {
-		if errors.Is(err, a.err) {
-			return notice{status: a.status, retryAfter: a.retryAfter, Title: a.title, Text: []string{a.text}}
-		}
-	}
-	return notice{
-		status: http.StatusInternalServerError, Title: "Something went wrong on our side",
-		Text: []string{"We have made a note of it. Look at your seats again before you try once more."},
-	}
-}
-
-// noticeOfSeats is for refusals where there is nothing to offer instead: a hold's own seats are in the way.
-func noticeOfSeats(refusal *booking.SeatsError) notice {
-	if refusal.Code == booking.CodeSeatBusy {
-		return notice{
-			status: http.StatusConflict, retryAfter: 1, Title: "These seats are being changed right now",
-			Text: []string{"Nothing was done. Try again in a moment."},
-		}
-	}
-	return notice{
-		status: http.StatusConflict, Title: "Not all of these seats are yours any more",
-		Text: []string{"Nothing was booked. Choose again from those that are free."},
-	}
 }
 
 // sentence makes one of a detail of the domain.

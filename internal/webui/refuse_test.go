@@ -66,6 +66,7 @@ func TestBadRequestsGetAnAnswerInWords(t *testing.T) {
 		{"name with NUL", hold + "/book", url.Values{"key": {key}, "name": {"a\x00"}, "email": {"lena@example.com"}}, 422},
 		{"name that is no text", hold + "/book", url.Values{"key": {key}, "name": {"a\xff"}, "email": {"lena@example.com"}}, 422},
 		{"endless name", hold + "/book", url.Values{"key": {key}, "name": {strings.Repeat("a", 10_000)}, "email": {"lena@example.com"}}, 422},
+		{"book without a total", hold + "/book", url.Values{"key": {key}, "name": {"Lena"}, "email": {"lena@example.com"}}, 400},
 		{"wrong total", hold + "/book", url.Values{"key": {key}, "name": {"Lena"}, "email": {"lena@example.com"}, "total": {"1"}}, 409},
 		{"form over the limit", hold + "/book", url.Values{"name": {strings.Repeat("a", 20_000)}}, 413},
 		{"booking id that is none", "/bookings/bkg_/cancel", nil, 404},
@@ -125,8 +126,7 @@ func TestWithoutPostgresThePagesAskForPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := site{World: bookingtest.New(t, pool, booking.DefaultLimits)}
-	s.url = serve(t, s.Service, nil)
+	s := serve(t, bookingtest.New(t, pool, booking.DefaultLimits), nil)
 	b := s.visitor(t)
 	b.mayFail = true
 	section := b.get(s.stalls())

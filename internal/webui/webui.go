@@ -4,10 +4,8 @@
 package webui
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -32,18 +30,19 @@ type Deps struct {
 	Booking  *booking.Service
 	Gate     *shed.Gate
 	Sessions *session.Signer
-	Log      *slog.Logger
+	// Result counts the outcome of a write, under the name that the API has for it.
+	Result func(operation string, replayed bool, err error)
 }
 
-type ui struct {
-	Deps
-	crossOrigin *http.CrossOriginProtection
-}
+// UI is the pages.
+type UI struct{ Deps }
 
-// Register adds the pages to e, at "/", "/events", "/holds", "/bookings" and "/assets". Middleware of e applies; no error of a page
-// reaches its error handler.
-func Register(e *echo.Echo, deps Deps) {
-	u := &ui{deps, http.NewCrossOriginProtection()}
+// New returns the pages.
+func New(deps Deps) *UI { return &UI{deps} }
+
+// Register adds the pages to e, at "/", "/events", "/holds", "/bookings" and "/assets". The middleware of e turns away forms of other
+// sites and sets the headers of every answer; its error handler has Refuse write what a page returns as an error.
+func (u *UI) Register(e *echo.Echo) {
 	get := func(path string, h func(*visit) error) {
 		e.Match([]string{http.MethodGet, http.MethodHead}, path, u.page(h))
 	}
@@ -72,6 +71,9 @@ func leadBack(v *visit) error {
 	return v.goTo(path[:strings.LastIndexByte(path, '/')])
 }
 
+// visitKey is where the context of a request keeps its visit.
+const visitKey = "visit"
+
 // visit is one request of a buyer.
 type visit struct {
 	echo.Context
@@ -82,46 +84,29 @@ type visit struct {
 	back    string // where a refusal leads to: the page the visitor came from, as far as that is known
 }
 
-// page puts around a handler what all pages share: limits, the session, and words for errors.
-func (u *ui) page(h func(*visit) error) echo.HandlerFunc {
+// page puts around a handler what all pages share: limits and the session.
+func (u *UI) page(h func(*visit) error) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		v := &visit{Context: c, back: "/"}
-		secure(c.Response().Header())
-		err := u.admit(v)
-		if err == nil {
-			err = h(v)
+		c.Set(visitKey, v)
+		if err := u.admit(v); err != nil {
+			return err
 		}
-		if err != nil {
-			return u.refuse(v, err)
-		}
-		return nil
+		return h(v)
 	}
-}
-
-// secure lets a page load its own style and send its own forms, and nothing else. The referrer policy is not no-referrer: with that,
-// browsers send "Origin: null" with the page's own forms, and over plain HTTP nothing would tell those from another site's.
-func secure(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
 }
 
 // What of a request is refused before it reaches a use case.
 var (
-	errForeign   = errors.New("a page of another site sent this form")
-	errMediaType = errors.New("the form is not application/x-www-form-urlencoded")
-	errForm      = errors.New("the form or the address is malformed")
-	errFormSize  = errors.New("the form is too large")
+	errMediaType = echo.ErrUnsupportedMediaType
+	errForm      = echo.ErrBadRequest // or the address is malformed
+	errFormSize  = echo.ErrStatusRequestEntityTooLarge
 )
 
 // admit reads a request up to its handler. A session begins with the first page, not with the first form, so that two clicks on that
 // form come from one buyer.
-func (u *ui) admit(v *visit) (err error) {
+func (u *UI) admit(v *visit) (err error) {
 	r := v.Request()
-	if err := u.crossOrigin.Check(r); err != nil {
-		return errForeign
-	}
 	if v.session, err = u.Sessions.FromCookie(r); err != nil {
 		var token string
 		token, v.session = u.Sessions.New()
@@ -138,7 +123,7 @@ func (u *ui) admit(v *visit) (err error) {
 	if err != nil || media != echo.MIMEApplicationForm {
 		return errMediaType
 	}
-	r.Body = http.MaxBytesReader(v.Response(), r.Body, maxForm)
+	r.Body = http.MaxBytesReader(v.Response().Writer, r.Body, maxForm)
 	err = r.ParseForm()
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return errFormSize
@@ -157,12 +142,9 @@ func (v *visit) key() (booking.Idempotency, error) {
 	if nonce == "" || len(nonce) > maxKey || strings.Trim(nonce, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
 		return booking.Idempotency{}, errForm
 	}
-	sum := sha256.New()
-	for _, part := range []string{v.Request().Method, "\n", v.Request().URL.Path, "\n", v.choices()} {
-		sum.Write([]byte(part))
-	}
-	fingerprint := sum.Sum(nil)
-	return booking.Idempotency{Key: nonce + "." + base64.RawURLEncoding.EncodeToString(fingerprint), Fingerprint: fingerprint}, nil
+	key := booking.NewIdempotency(nonce, []byte(v.Request().Method), []byte(v.Request().URL.Path), []byte(v.choices()))
+	key.Key += "." + base64.RawURLEncoding.EncodeToString(key.Fingerprint)
+	return key, nil
 }
 
 // choices is the form without its key, in one order.
@@ -185,7 +167,7 @@ const (
 )
 
 // remember notes a hold in the browser, so that other pages can lead back to it. It is a reminder only: whose hold it is, Postgres knows.
-func (u *ui) remember(v *visit, id booking.HoldID) {
+func (u *UI) remember(v *visit, id booking.HoldID) {
 	ids := []string{id.String()}
 	for _, known := range v.noted() {
 		if known != id && len(ids) < maxOpenHolds {
@@ -211,7 +193,7 @@ func (v *visit) noted() (ids []booking.HoldID) {
 }
 
 // openHolds are the buyer's live holds that the browser remembers. A hold that cannot be read is left out: the page is about something else.
-func (u *ui) openHolds(v *visit) (open []booking.Hold) {
+func (u *UI) openHolds(v *visit) (open []booking.Hold) {
 	for _, id := range v.noted() {
 		hold, err := u.Booking.GetHold(v.Request().Context(), v.caller, id)
 		if err == nil && hold.Status == booking.HoldOpen {

@@ -40,7 +40,7 @@ func (s site) state(t *testing.T, id seats.ID) seats.State {
 func TestABuyerGetsFromTheListToTheirBooking(t *testing.T) {
 	s := open(t, nil)
 	b := s.visitor(t)
-	event := b.get("/").says(200, "An evening", "The small house", "from 30.00 EUR", "Europe/Berlin").follow("An evening")
+	event := b.get("/").says(200, "An evening", "The small house", "On sale until", "Europe/Berlin").follow("An evening")
 	event.says(200, "Stalls 45.00 EUR", "60 of 60", "30 of 30 left", "On sale until")
 	section := event.follow("Stalls").says(200, "Row C")
 	if usable := section.labels()["Stalls, row C, seat 14, 45.00 EUR, free"]; !usable {

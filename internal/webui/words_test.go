@@ -1,7 +1,10 @@
 package webui
 
 import (
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,5 +87,23 @@ func TestALargeSectionIsShownInPagesOfWholeRows(t *testing.T) {
 	}
 	if rest := rowsOf(house, int(first[1].Chips[799].ID)+1, nil); len(rest) != 2 || rest[0].Label != "2" {
 		t.Errorf("the second page has %d rows", len(rest))
+	}
+}
+
+func TestEveryRefusalInWordsIsOneOfTheAPI(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("../httpapi/errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := []string{"no_choice", "no_quantity"}
+	domains := []string{booking.CodeSeatUnknown, booking.CodeSeatBusy, booking.CodeSeatTaken, booking.CodeSeatYours, booking.CodeStaleFence}
+	for code, p := range refusals {
+		if !strings.Contains(string(source), strconv.Quote(code)) && !slices.Contains(append(ours, domains...), code) {
+			t.Errorf("no answer has the code %s", code)
+		}
+		if p.title == "" || !strings.HasSuffix(p.text, ".") {
+			t.Errorf("%s says %q", code, p)
+		}
 	}
 }

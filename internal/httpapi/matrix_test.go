@@ -1,0 +1,181 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"seatfence/booking"
+	"seatfence/seats"
+)
+
+// roles are who asks, in the order of the matrix. Lena's are the hold and the bookings; the event belongs to the organizer of the keys
+// that are not foreign.
+var roles = []string{"anonymous", "Lena", "Omar", "partner", "foreign partner", "organizer", "foreign organizer", "revoked key"}
+
+// matrix says what each role gets from each operation, with an object of its own each time.
+var matrix = map[string][]int{
+	"createSession":      {201, 201, 201, 201, 201, 201, 201, 401},
+	"listEvents":         {200, 200, 200, 200, 200, 200, 200, 401},
+	"createEvent":        {401, 403, 403, 403, 403, 201, 201, 401},
+	"getEvent":           {200, 200, 200, 200, 404, 200, 404, 401},
+	"getEvent draft":     {404, 404, 404, 200, 404, 200, 404, 401},
+	"updateEvent":        {401, 403, 403, 403, 403, 200, 404, 401},
+	"listSeats":          {200, 200, 200, 200, 404, 200, 404, 401},
+	"getSeat":            {200, 200, 200, 200, 404, 200, 404, 401},
+	"getSeatHistory":     {401, 403, 403, 403, 403, 200, 404, 401},
+	"createBlock":        {401, 403, 403, 403, 403, 201, 404, 401},
+	"deleteBlock":        {401, 403, 403, 403, 403, 204, 404, 401},
+	"createHold":         {401, 201, 201, 201, 404, 201, 404, 401},
+	"createHold ga":      {401, 201, 201, 201, 404, 201, 404, 401},
+	"getHold":            {401, 200, 404, 404, 404, 200, 404, 401},
+	"changeHold":         {401, 200, 404, 404, 404, 404, 404, 401},
+	"releaseHold":        {401, 204, 404, 404, 404, 404, 404, 401},
+	"checkoutHold":       {401, 200, 404, 404, 404, 404, 404, 401},
+	"listBookings":       {401, 200, 200, 200, 200, 200, 200, 401},
+	"listBookings event": {401, 200, 200, 200, 200, 200, 200, 401},
+	"createBooking":      {401, 201, 201, 201, 404, 201, 404, 401},
+	"createBooking many": {401, 201, 201, 201, 404, 201, 404, 401},
+	"createBooking ga":   {401, 201, 201, 201, 404, 201, 404, 401},
+	"createBooking hold": {401, 201, 404, 404, 404, 404, 404, 401},
+	"getBooking":         {401, 200, 404, 404, 404, 200, 404, 401},
+	"cancelBooking":      {401, 200, 404, 404, 404, 200, 404, 401},
+	"health":             {200, 200, 200, 200, 200, 200, 200, 401},
+	"ready":              {200, 200, 200, 200, 200, 200, 200, 401},
+}
+
+// world is one event on sale with a hold, a booking and a block, and a draft that nothing changes.
+type world struct{ event, draft, hold, booking, block string }
+
+func (a *api) world(lena, draft string) world {
+	a.t.Helper()
+	nth := a.keys.Add(1)
+	made := func(path, body, token string) string {
+		return a.post(path, body, as(token), key(fmt.Sprintf("world-%d-%d-%d", nth, len(path), len(body)))).want(201).text("id")
+	}
+	w := world{event: made("/v1/events", newEvent("on_sale"), a.organizer), draft: draft}
+	w.hold = made("/v1/events/"+w.event+"/holds", `{"seats":[1,2]}`, lena)
+	w.booking = made("/v1/bookings", direct(w.event, `"seats":[3]`), lena)
+	w.block = made("/v1/events/"+w.event+"/blocks", `{"seats":[4],"reason":"x"}`, a.organizer)
+	return w
+}
+
+// unknown is a world of the same shape of which nothing exists. With the event known, its ids are of that event.
+func (w world) unknown(event seats.EventID) world {
+	return world{
+		event: seats.EventID(1).String(), draft: seats.EventID(2).String(), hold: booking.HoldID{Event: event}.String(),
+		booking: booking.BookingID{Event: event}.String(), block: booking.BlockID{Event: event}.String(),
+	}
+}
+
+// requests are what the rows of the matrix ask of a world. The path may go on with a query.
+func (w world) requests() map[string]struct{ method, path, body string } {
+	event, hold, sale := "/v1/events/"+w.event, "/v1/holds/"+w.hold, "/v1/bookings/"+w.booking
+	return map[string]struct{ method, path, body string }{
+		"createSession":      {"POST", "/v1/sessions", ""},
+		"listEvents":         {"GET", "/v1/events", ""},
+		"createEvent":        {"POST", "/v1/events", newEvent("draft")},
+		"getEvent":           {"GET", event, ""},
+		"getEvent draft":     {"GET", "/v1/events/" + w.draft, ""},
+		"updateEvent":        {"PATCH", event, `{"status":"paused"}`},
+		"listSeats":          {"GET", event + "/seats", ""},
+		"getSeat":            {"GET", event + "/seats/1", ""},
+		"getSeatHistory":     {"GET", event + "/seats/1/history", ""},
+		"createBlock":        {"POST", event + "/blocks", `{"seats":[5],"reason":"x"}`},
+		"deleteBlock":        {"DELETE", event + "/blocks/" + w.block, ""},
+		"createHold":         {"POST", event + "/holds", `{"seats":[5]}`},
+		"createHold ga":      {"POST", event + "/holds", `{"ga":{"area":1,"quantity":2}}`},
+		"getHold":            {"GET", hold, ""},
+		"changeHold":         {"PATCH", hold, `{"add":[5],"drop":[1]}`},
+		"releaseHold":        {"DELETE", hold, ""},
+		"checkoutHold":       {"POST", hold + "/checkout", ""},
+		"listBookings":       {"GET", "/v1/bookings", ""},
+		"listBookings event": {"GET", "/v1/bookings?event=" + w.event, ""},
+		"createBooking":      {"POST", "/v1/bookings", direct(w.event, `"seats":[5]`)},
+		"createBooking many": {"POST", "/v1/bookings", direct(w.event, `"seats":[5,6]`)},
+		"createBooking ga":   {"POST", "/v1/bookings", direct(w.event, `"ga":{"area":1,"quantity":2}`)},
+		"createBooking hold": {"POST", "/v1/bookings", confirmation(w.hold)},
+		"getBooking":         {"GET", sale, ""},
+		"cancelBooking":      {"POST", sale + "/cancel", ""},
+		"health":             {"GET", "/healthz", ""},
+		"ready":              {"GET", "/readyz", ""},
+	}
+}
+
+// TestEveryRoleGetsWhatTheMatrixSays asks every operation as every role. Who may not know of a thing is answered as if there were none,
+// byte for byte, and nobody changes what is not theirs.
+func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
+	t.Parallel()
+	covered := map[string]bool{}
+	for name := range matrix {
+		id, _, _ := strings.Cut(name, " ")
+		covered[id] = true
+	}
+	for route, item := range loadContract(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			if !covered[op.OperationID] {
+				t.Errorf("%s %s has no row in the matrix", method, route)
+			}
+		}
+	}
+	a := newAPI(t)
+	lena, omar := a.buyer(), a.buyer()
+	draft := a.post("/v1/events", newEvent("draft"), as(a.organizer), key("draft")).want(201).text("id")
+	tokens := []string{"", lena, omar, a.partner, a.foreignPartner, a.organizer, a.foreign, a.revoked}
+	for _, name := range slices.Sorted(maps.Keys(matrix)) {
+		for i, role := range roles {
+			w := a.world(lena, draft)
+			ask := func(w world) answer {
+				r, ok := w.requests()[name]
+				if !ok {
+					t.Fatalf("%s has no request", name)
+				}
+				edits := []edit{key(fmt.Sprint("matrix-", a.keys.Add(1)))}
+				if tokens[i] != "" {
+					edits = append(edits, as(tokens[i]))
+				}
+				return a.do(r.method, r.path, r.body, edits...)
+			}
+			before := a.rows()
+			got := ask(w)
+			if got.status != matrix[name][i] {
+				t.Errorf("%s as %s: %d, want %d: %s", name, role, got.status, matrix[name][i], got.raw)
+			}
+			if got.status >= 400 && !maps.Equal(before, a.rows()) {
+				t.Errorf("%s as %s was refused with %d and has written", name, role, got.status)
+			}
+			if got.status == http.StatusNotFound {
+				event, err := seats.ParseEventID(w.event)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, of := range []seats.EventID{event, 1} {
+					if none := ask(w.unknown(of)); withoutRequestID(none) != withoutRequestID(got) {
+						t.Errorf("%s as %s tells what is not there from what is not theirs:\n%s\n%s", name, role, withoutRequestID(got), withoutRequestID(none))
+					}
+				}
+			}
+			a.sees(got, name, role, w)
+		}
+	}
+}
+
+// sees looks for what a list must or must not tell a role.
+func (a *api) sees(got answer, name, role string, w world) {
+	a.t.Helper()
+	look := func(id string, to ...string) {
+		if told := strings.Contains(string(got.raw), `"`+id+`"`); told != slices.Contains(to, role) {
+			a.t.Errorf("%s as %s tells %s: %v", name, role, id, told)
+		}
+	}
+	switch name {
+	case "listBookings", "listBookings event":
+		look(w.booking, "Lena", "organizer")
+	case "getSeat", "listSeats", "getEvent":
+		look(w.hold)
+		look(w.booking)
+	}
+}

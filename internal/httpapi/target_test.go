@@ -1,0 +1,202 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"seatfence/internal/httpapi"
+)
+
+// request is one that succeeds. Without a token it is anonymous.
+type request struct {
+	ids    map[string]string // of the path
+	body   string
+	token  string
+	status int
+}
+
+// target is an operation of the contract with a request that succeeds. A bad request differs from it in one thing, and so is refused for
+// that thing.
+type target struct {
+	request
+	name, method string
+	route        string // as the contract writes it
+	op           *openapi3.Operation
+	params       openapi3.Parameters
+}
+
+func (x target) path() string { return x.pathWith("", "") }
+
+// pathWith is the path with another value, written as in a URL, for one of its parameters.
+func (x target) pathWith(name, value string) string {
+	path := x.route
+	for id, own := range x.ids {
+		if id == name {
+			own = value
+		}
+		path = strings.Replace(path, "{"+id+"}", own, 1)
+	}
+	return path
+}
+
+// keyed reports whether the operation needs an Idempotency-Key.
+func (x target) keyed() bool {
+	return slices.ContainsFunc(x.params, func(p *openapi3.ParameterRef) bool { return p.Value.In == openapi3.ParameterInHeader })
+}
+
+func (x target) query() (list []*openapi3.Parameter) {
+	for _, p := range x.params {
+		if p.Value.In == openapi3.ParameterInQuery {
+			list = append(list, p.Value)
+		}
+	}
+	return list
+}
+
+func (x target) public() bool { return httpapi.Access[x.op.OperationID]&httpapi.Anonymous != 0 }
+
+// edits are the credential of the request that succeeds.
+func (x target) edits() []edit {
+	if x.token == "" {
+		return nil
+	}
+	return []edit{as(x.token)}
+}
+
+// targets pairs each operation of the contract with its requests that succeed. An operation without one fails the test.
+func (a *api) targets(requests map[string]request) (list []target) {
+	a.t.Helper()
+	used := map[string]bool{}
+	for route, item := range loadContract(a.t).Paths.Map() {
+		for method, op := range item.Operations() {
+			missing := true
+			for name, r := range requests {
+				if id, _, _ := strings.Cut(name, " "); id == op.OperationID {
+					list = append(list, target{r, name, method, route, op, append(slices.Clone(item.Parameters), op.Parameters...)})
+					missing, used[name] = false, true
+				}
+			}
+			if missing {
+				a.t.Errorf("no request that succeeds is known for %s", op.OperationID)
+			}
+		}
+	}
+	for name := range requests {
+		if !used[name] {
+			a.t.Errorf("%s is no operation of the contract", name)
+		}
+	}
+	slices.SortFunc(list, func(x, y target) int { return strings.Compare(x.name, y.name) })
+	return list
+}
+
+// requests makes what the operations work on, and returns a request for each that succeeds once, whatever has succeeded before it.
+func (a *api) requests() map[string]request {
+	lena := a.buyer()
+	hold := func(seats string) string {
+		return a.post("/v1/events/"+a.event+"/holds", `{"seats":[`+seats+`]}`, as(lena), key("hold-"+seats)).want(201).text("id")
+	}
+	booked := func(seat int) string {
+		return a.post("/v1/bookings", a.booking(seat, "Lena"), as(lena), key(fmt.Sprint("booking-", seat))).want(201).text("id")
+	}
+	block := a.post("/v1/events/"+a.event+"/blocks", `{"seats":[15],"reason":"broken lamp"}`, as(a.organizer), key("block")).want(201).text("id")
+	draft := a.post("/v1/events", newEvent("draft"), as(a.organizer), key("draft")).want(201).text("id")
+	const buyer = `"buyer":{"name":"Lena","email":"lena@example.com"}`
+	inEvent, inDraft := map[string]string{"event": a.event}, map[string]string{"event": draft}
+	seat := map[string]string{"event": a.event, "seat": "16"}
+	return map[string]request{
+		"createSession":  {nil, "", "", 201},
+		"listEvents":     {nil, "", "", 200},
+		"createEvent":    {nil, newEvent("draft"), a.organizer, 201},
+		"getEvent":       {inEvent, "", "", 200},
+		"updateEvent":    {inDraft, `{"name":"The Storm","venue":"New Mill","starts_at":"2099-03-01T20:00:00+01:00","status":"on_sale","sale_starts_at":"2021-01-01T00:00:00Z","sale_ends_at":"2099-03-01T17:00:00Z"}`, a.organizer, 200},
+		"listSeats":      {inEvent, "", "", 200},
+		"getSeat":        {seat, "", "", 200},
+		"getSeatHistory": {seat, "", a.organizer, 200},
+		"createBlock":    {inEvent, `{"seats":[13,14],"reason":"camera"}`, a.organizer, 201},
+		"deleteBlock":    {map[string]string{"event": a.event, "block": block}, "", a.organizer, 204},
+
+		"createHold":    {inEvent, `{"seats":[7,{"id":8,"type":"standard","fence":0}],"session":"tab-1"}`, lena, 201},
+		"createHold ga": {inEvent, `{"ga":{"area":1,"quantity":2}}`, lena, 201},
+		"getHold":       {map[string]string{"hold": hold("1")}, "", lena, 200},
+		"changeHold":    {map[string]string{"hold": hold("2,4")}, `{"add":[{"id":3,"type":"standard","fence":0},17],"drop":[4],"extend":true,"expected_total":13500}`, lena, 200},
+		"releaseHold":   {map[string]string{"hold": hold("5")}, "", lena, 204},
+		"checkoutHold":  {map[string]string{"hold": hold("6")}, "", lena, 200},
+
+		"listBookings": {nil, "", lena, 200},
+		"createBooking": {
+			nil, `{"event":"` + a.event + `","seats":[{"id":9,"type":"standard","fence":0},10],` + buyer + `,"payment_reference":"till-7","expected_total":9000}`,
+			a.partner, 201,
+		},
+		"createBooking ga":   {nil, `{"event":"` + a.event + `","ga":{"area":1,"quantity":2},` + buyer + `}`, lena, 201},
+		"createBooking hold": {nil, `{"hold":"` + hold("18") + `",` + buyer + `}`, lena, 201},
+		"getBooking":         {map[string]string{"booking": booked(11)}, "", lena, 200},
+		"cancelBooking":      {map[string]string{"booking": booked(12)}, "", lena, 200},
+		"health":             {nil, "", "", 200},
+		"ready":              {nil, "", "", 200},
+	}
+}
+
+// place is one value in a JSON body.
+type place struct {
+	name  string // the member it is, or belongs to as an element
+	at    string // a JSON pointer
+	value any
+	with  func(raw string) string // the body with other text instead of the value
+}
+
+// places are all values of a body, the body itself among them.
+func places(t *testing.T, body string) (list []place) {
+	t.Helper()
+	var root any
+	d := json.NewDecoder(strings.NewReader(body))
+	d.UseNumber()
+	if err := d.Decode(&root); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(name, at string, value any, set func(any))
+	walk = func(name, at string, value any, set func(any)) {
+		list = append(list, place{name, at, value, func(raw string) string {
+			const mark = "put it here"
+			set(mark)
+			defer set(value)
+			return strings.Replace(encode(t, root), `"`+mark+`"`, raw, 1)
+		}})
+		switch value := value.(type) {
+		case map[string]any:
+			for _, member := range slices.Sorted(maps.Keys(value)) {
+				walk(member, at+"/"+member, value[member], func(v any) { value[member] = v })
+			}
+		case []any:
+			for i := range value {
+				walk(name, fmt.Sprint(at, "/", i), value[i], func(v any) { value[i] = v })
+			}
+		}
+	}
+	walk("", "", root, func(v any) { root = v })
+	return list
+}
+
+func encode(t *testing.T, value any) string {
+	t.Helper()
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(buf.String())
+}
+
+// methods are those that a client may try on any address.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodTrace, "LOCK",
+}
