@@ -138,6 +138,8 @@ func again(err error) bool {
 // answer turns what Postgres said into what the caller is told.
 func answer(err error) error {
 	switch {
+	case db.BadValue(err):
+		return fmt.Errorf("%w (%w)", invalid("", "bad_value", "a value is not of the kind that is stored"), err)
 	case db.LockTimedOut(err):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case db.Unavailable(err), db.Conflicted(err):

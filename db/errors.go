@@ -22,6 +22,10 @@ const (
 
 // SQLSTATEs that the service tells apart.
 const (
+	stateCheckViolation        = "23514"
+	stateForeignKeyViolation   = "23503"
+	stateTooComplex            = "54000"
+	classData                  = "22"
 	stateLockNotAvailable      = "55P03"
 	stateSerialization         = "40001"
 	stateDeadlock              = "40P01"
@@ -48,6 +52,12 @@ func LockTimedOut(err error) bool { return state(err) == stateLockNotAvailable }
 func Conflicted(err error) bool {
 	s := state(err)
 	return s == stateSerialization || s == stateDeadlock
+}
+
+// BadValue reports that a value does not fit where it was to go, although nothing before Postgres had said so.
+func BadValue(err error) bool {
+	s := state(err)
+	return strings.HasPrefix(s, classData) || s == stateTooComplex || s == stateCheckViolation || s == stateForeignKeyViolation
 }
 
 // Canceled reports a statement that was ended by its time limit or because its caller is gone.

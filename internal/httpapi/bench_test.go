@@ -46,10 +46,10 @@ func benchServer(b *testing.B) (*echo.Echo, string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &server{Deps{
+	s := &server{Deps: Deps{
 		Sessions: sessions, Log: slog.New(slog.NewJSONHandler(io.Discard, nil)), Metrics: NewMetrics(),
 		PublicURL: &url.URL{Scheme: "http", Host: "localhost"}, InFlight: DefaultInFlight,
-	}}
+	}, places: make(chan struct{}, DefaultInFlight)}
 	token, _ := sessions.New()
 	return s.routed(doc, soldAlready{s}), token
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -145,6 +148,32 @@ func TestCrowdIsTurnedAwayAndProbesPass(t *testing.T) {
 	if status := <-done; status != 200 {
 		t.Errorf("the one inside got %d", status)
 	}
+}
+
+// A client that announces a body and does not send it must not keep the one place from others.
+func TestBodyThatDoesNotComeTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, func(d *httpapi.Deps) { d.InFlight = 1 })
+	at, err := url.Parse(a.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/bookings", "/a/page"} {
+		conn, err := net.Dial("tcp", at.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		// The server answers 100 as soon as it begins to read the body.
+		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", path); err != nil {
+			t.Fatal(err)
+		}
+		line := make([]byte, len("HTTP/1.1 100"))
+		if _, err := io.ReadFull(conn, line); err != nil || string(line) != "HTTP/1.1 100" {
+			t.Fatalf("%s: %q, %v", path, line, err)
+		}
+	}
+	a.get("/v1/events").want(200)
 }
 
 func TestReadinessTellsWhatIsMissing(t *testing.T) {

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -95,41 +97,57 @@ func (s *server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// limitInFlight works on n requests at once and lets the others wait for a moment only: a crowd that queues is served late, and all of
-// it. The probes pass, or a busy process would be taken for a dead one.
-func (s *server) limitInFlight(n int) echo.MiddlewareFunc {
-	places := make(chan struct{}, n)
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			if forProbe(c.Request()) {
-				return next(c)
-			}
-			if !enter(places) {
-				return refuse(codeOverloaded, "the server has as many requests as it can work on")
-			}
-			s.Metrics.inFlight.Inc()
-			defer func() {
-				s.Metrics.inFlight.Dec()
-				<-places
-			}()
-			return next(c)
-		}
+// enter takes a place among the requests that are worked on. Who finds none waits for a moment only: a crowd that queues is served late,
+// and all of it. A request takes its place when its body has been read: bodies that trickle in must not use the places up. The probes
+// need none, or a busy process would be taken for a dead one.
+func (s *server) enter() (leave func(), err error) {
+	if !s.place() {
+		return nil, refuse(codeOverloaded, "the server has as many requests as it can work on")
 	}
+	s.Metrics.inFlight.Inc()
+	return func() {
+		s.Metrics.inFlight.Dec()
+		<-s.places
+	}, nil
 }
 
-func enter(places chan<- struct{}) bool {
+func (s *server) place() bool {
 	select {
-	case places <- struct{}{}:
+	case s.places <- struct{}{}:
 		return true
 	default:
 	}
 	timer := time.NewTimer(inFlightWait)
 	defer timer.Stop()
 	select {
-	case places <- struct{}{}:
+	case s.places <- struct{}{}:
 		return true
 	case <-timer.C:
 		return false
+	}
+}
+
+// limitPages takes a place for a page; admit does it for the API. What is longer than a form may be is left for the page to refuse.
+func (s *server) limitPages(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if !forPage(r) {
+			return next(c)
+		}
+		form, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+		if err != nil {
+			return notArrived(err)
+		}
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(form), r.Body), r.Body}
+		leave, err := s.enter()
+		if err != nil {
+			return err
+		}
+		defer leave()
+		return next(c)
 	}
 }
 

@@ -92,6 +92,13 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 		if call.body, err = op.readBody(c); err != nil {
 			return err
 		}
+		if !forProbe(r) {
+			leave, err := s.enter()
+			if err != nil {
+				return err
+			}
+			defer leave()
+		}
 		if call.caller, call.role, err = s.authenticate(r); err != nil {
 			return err
 		}
@@ -192,16 +199,21 @@ func (o operation) readBody(c echo.Context) ([]byte, error) {
 	switch {
 	case tooLarge:
 		return nil, errBodyTooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, refuse("request_timeout", "the body did not arrive in time")
 	case err != nil:
-		return nil, refuse("bad_request", "the body did not arrive whole")
+		return nil, notArrived(err)
 	case o.schema != nil && len(body) == 0:
 		return nil, refuse("body_required", "the request needs a JSON body")
 	case o.schema == nil && len(body) > 0 && string(body) != "{}": // many clients always send an object
 		return nil, refuse("body_not_allowed", "the request takes no body")
 	}
 	return body, nil
+}
+
+func notArrived(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refuse("request_timeout", "the body did not arrive in time")
+	}
+	return refuse("bad_request", "the body did not arrive whole")
 }
 
 // plainJSON reports whether a body is declared as what it is going to be read as, and only as that: what stands before this server may

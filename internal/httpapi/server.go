@@ -52,7 +52,10 @@ type State struct {
 }
 
 // server implements StrictServerInterface.
-type server struct{ Deps }
+type server struct {
+	Deps
+	places chan struct{} // one for each request that is worked on
+}
 
 // New returns the API with its docs page. Pages may be added to it: they get everything but what the contract asks of requests.
 func New(deps Deps) (*echo.Echo, error) {
@@ -60,7 +63,7 @@ func New(deps Deps) (*echo.Echo, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{deps}
+	s := &server{deps, make(chan struct{}, deps.InFlight)}
 	return s.routed(doc, s), nil
 }
 
@@ -73,7 +76,7 @@ func (s *server) routed(doc *openapi3.T, handlers StrictServerInterface) *echo.E
 	e.HTTPErrorHandler = s.handleError
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.SchemeExtractor = func(*http.Request) string { return s.PublicURL.Scheme }
-	e.Use(s.begin, recoverPanic, s.secure, s.limitInFlight(s.InFlight), crossOrigin)
+	e.Use(s.begin, recoverPanic, s.secure, s.limitPages, crossOrigin)
 	RegisterHandlers(routes{e, s, operations(doc)}, NewStrictHandler(handlers, nil))
 	addDocs(e)
 	return e

@@ -18,12 +18,14 @@ import (
 
 func example() (booking.Booking, booking.Event) {
 	id := booking.BookingID{Event: 7, Key: uuid.MustParse("01900000-0000-7000-8000-000000000001")}
-	return booking.Booking{
+	made := booking.Booking{
 		ID: id, Number: "K7M2-QX4P", Name: "Lena", Email: "lena@example.com", Total: 4500, Currency: "EUR",
 		Seats: []seats.Ticket{{Taken: seats.Taken{ID: 54, Place: seats.Place{Section: "Stalls", Row: "C", Number: "14"}, Price: 4500}, Code: "SECRET"}},
-	}, booking.Event{
+	}
+	event := booking.Event{
 		ID: 7, Name: "An evening", Venue: "The small house", StartsAt: time.Date(2027, 7, 1, 17, 30, 0, 0, time.UTC), Timezone: "Europe/Berlin",
 	}
+	return made, event
 }
 
 func written(t *testing.T, b booking.Booking, event booking.Event) (*netmail.Message, string) {
