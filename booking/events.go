@@ -286,6 +286,9 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 			if err := seats.Build(ctx, tx, id, spec.House); err != nil {
 				return err
 			}
+			if err := queries.SeatsAnalyze(ctx, tx); err != nil {
+				return err
+			}
 			row, err := queries.EventGet(ctx, tx, int64(id))
 			if err != nil {
 				return err

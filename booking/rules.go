@@ -231,7 +231,7 @@ func losers(caller Caller, event seats.EventID, wants []seats.Want, rows []seats
 			l.Reason = ReasonBooked
 		case r.State == seats.Blocked:
 			l.Reason = ReasonBlocked
-		case r.State == seats.Held && r.Holder != nil && *r.Holder == caller.ID:
+		case r.State == seats.Held && slices.Contains(r.Holder, caller.ID):
 			l.Reason, l.HeldUntil, l.Hold = ReasonYours, r.HeldUntil, &HoldID{event, *r.Hold}
 		case r.State == seats.Held:
 			l.Reason, l.HeldUntil = ReasonHeld, r.HeldUntil

@@ -29,9 +29,8 @@ func (q *Queries) BuyerCapLock(ctx context.Context, db DBTX, arg BuyerCapLockPar
 }
 
 const heldCount = `-- name: HeldCount :one
-SELECT count(*) FROM holds h
-JOIN hold_seats hs ON hs.event_id = h.event_id AND hs.hold_id = h.id
-WHERE h.event_id = $1 AND h.buyer = $2 AND h.status = 'open' AND h.expires_at > statement_timestamp()
+SELECT coalesce(sum((SELECT count(*) FROM hold_seats hs WHERE hs.event_id = h.event_id AND hs.hold_id = h.id)), 0)::bigint
+FROM holds h WHERE h.event_id = $1 AND h.buyer = $2 AND h.status = 'open' AND h.expires_at > statement_timestamp()
 `
 
 type HeldCountParams struct {
@@ -41,9 +40,9 @@ type HeldCountParams struct {
 
 func (q *Queries) HeldCount(ctx context.Context, db DBTX, arg HeldCountParams) (int64, error) {
 	row := db.QueryRow(ctx, heldCount, arg.EventID, arg.Buyer)
-	var count int64
-	err := row.Scan(&count)
-	return count, err
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const holdBook = `-- name: HoldBook :execrows

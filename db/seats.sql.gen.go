@@ -556,13 +556,13 @@ func (q *Queries) SeatUnblock(ctx context.Context, db DBTX, arg SeatUnblockParam
 }
 
 const seatsByID = `-- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, h.buyer AS holder, s.area_id,
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, s.area_id,
+       ARRAY(SELECT h.buyer FROM holds h WHERE h.event_id = s.event_id AND h.id = s.hold_id)::uuid[] AS holder, -- none or one
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-LEFT JOIN holds h ON h.event_id = s.event_id AND h.id = s.hold_id
 WHERE s.event_id = $1 AND s.id = ANY($2::integer[])
 ORDER BY s.id
 `
@@ -583,8 +583,8 @@ type SeatsByIDRow struct {
 	HoldID    *uuid.UUID
 	HeldUntil *time.Time
 	Buyer     *uuid.UUID
-	Holder    *uuid.UUID
 	AreaID    *int32
+	Holder    []uuid.UUID
 	State     string
 }
 
@@ -608,8 +608,8 @@ func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) (
 			&i.HoldID,
 			&i.HeldUntil,
 			&i.Buyer,
-			&i.Holder,
 			&i.AreaID,
+			&i.Holder,
 			&i.State,
 		); err != nil {
 			return nil, err
@@ -626,17 +626,18 @@ const seatsNear = `-- name: SeatsNear :many
 SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence
 FROM seats lost, seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
 WHERE lost.event_id = $1 AND lost.id = $2::integer
-  AND s.event_id = $1 AND s.id BETWEEN lost.id - $3::integer AND lost.id + $3::integer
-  AND s.area_id IS NULL AND s.price = ANY($4::bigint[]) AND s.id <> ALL($5::integer[])
+  AND s.event_id = $1 AND s.id BETWEEN $3::integer AND $4::integer
+  AND s.area_id IS NULL AND s.price = ANY($5::bigint[]) AND s.id <> ALL($6::integer[])
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
 ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)
-LIMIT $6
+LIMIT $7
 `
 
 type SeatsNearParams struct {
 	EventID  int64
 	Near     int32
-	Reach    int32
+	Lowest   int32
+	Highest  int32
 	Prices   []int64
 	LeaveOut []int32
 	MaxRows  int32
@@ -652,12 +653,14 @@ type SeatsNearRow struct {
 	Fence    int64
 }
 
-// Free seats at one of the given prices around a lost one, nearest first: same row, same section, then by distance.
+// Free seats at one of the given prices around a lost one, nearest first: same row, same section, then by distance. The bounds are
+// parameters, so that the index is asked for them whatever the planner knows.
 func (q *Queries) SeatsNear(ctx context.Context, db DBTX, arg SeatsNearParams) ([]SeatsNearRow, error) {
 	rows, err := db.Query(ctx, seatsNear,
 		arg.EventID,
 		arg.Near,
-		arg.Reach,
+		arg.Lowest,
+		arg.Highest,
 		arg.Prices,
 		arg.LeaveOut,
 		arg.MaxRows,

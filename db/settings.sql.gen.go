@@ -29,6 +29,16 @@ func (q *Queries) LongStatements(ctx context.Context, db DBTX) error {
 	return err
 }
 
+const seatsAnalyze = `-- name: SeatsAnalyze :exec
+ANALYZE seats, categories
+`
+
+// After a house was loaded: the planner would not know of its seats for a minute.
+func (q *Queries) SeatsAnalyze(ctx context.Context, db DBTX) error {
+	_, err := db.Exec(ctx, seatsAnalyze)
+	return err
+}
+
 const serverSettings = `-- name: ServerSettings :one
 SELECT current_setting('synchronous_commit')::text AS synchronous_commit, current_setting('fsync')::text AS fsync,
        current_setting('server_version_num')::integer AS version, pg_is_in_recovery()::boolean AS standby

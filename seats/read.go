@@ -2,6 +2,7 @@ package seats
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,7 +17,7 @@ type Row struct {
 	Hold      *uuid.UUID
 	HeldUntil *time.Time
 	Buyer     *uuid.UUID
-	Holder    *uuid.UUID // the buyer of Hold
+	Holder    []uuid.UUID // the buyer of Hold, if there is one
 }
 
 // List returns the numbered seats of an event, or of one section, in id order.
@@ -48,7 +49,7 @@ const nearReach = 400
 // Near returns up to n free seats around a lost one that cost the same as one of prices, nearest first. They are not held.
 func Near(ctx context.Context, conn db.DBTX, event EventID, lost ID, prices []int64, except []ID, n int) ([]Seat, error) {
 	rows, err := queries.SeatsNear(ctx, conn, db.SeatsNearParams{
-		EventID: int64(event), Near: lost, Reach: nearReach, Prices: prices, LeaveOut: except, MaxRows: int32(n),
+		EventID: int64(event), Near: lost, Lowest: lost - min(lost, nearReach), Highest: lost + min(math.MaxInt32-lost, nearReach), Prices: prices, LeaveOut: except, MaxRows: int32(n),
 	})
 	list := make([]Seat, len(rows))
 	for i, r := range rows {

@@ -4,9 +4,8 @@ INSERT INTO buyer_caps (event_id, buyer) VALUES (@event_id, @buyer)
 ON CONFLICT (event_id, buyer) DO UPDATE SET buyer = excluded.buyer;
 
 -- name: HeldCount :one
-SELECT count(*) FROM holds h
-JOIN hold_seats hs ON hs.event_id = h.event_id AND hs.hold_id = h.id
-WHERE h.event_id = @event_id AND h.buyer = @buyer AND h.status = 'open' AND h.expires_at > statement_timestamp();
+SELECT coalesce(sum((SELECT count(*) FROM hold_seats hs WHERE hs.event_id = h.event_id AND hs.hold_id = h.id)), 0)::bigint
+FROM holds h WHERE h.event_id = @event_id AND h.buyer = @buyer AND h.status = 'open' AND h.expires_at > statement_timestamp();
 
 -- name: HoldInsert :one
 INSERT INTO holds (event_id, id, buyer, page_session, acquired_at, expires_at, ends_at)

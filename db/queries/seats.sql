@@ -15,13 +15,13 @@ WHERE s.event_id = @event_id AND s.area_id IS NULL
 ORDER BY s.id;
 
 -- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, h.buyer AS holder, s.area_id,
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, s.area_id,
+       ARRAY(SELECT h.buyer FROM holds h WHERE h.event_id = s.event_id AND h.id = s.hold_id)::uuid[] AS holder, -- none or one
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-LEFT JOIN holds h ON h.event_id = s.event_id AND h.id = s.hold_id
 WHERE s.event_id = @event_id AND s.id = ANY(@ids::integer[])
 ORDER BY s.id;
 
@@ -128,11 +128,12 @@ WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer
 ORDER BY id LIMIT @quantity::integer FOR UPDATE;
 
 -- name: SeatsNear :many
--- Free seats at one of the given prices around a lost one, nearest first: same row, same section, then by distance.
+-- Free seats at one of the given prices around a lost one, nearest first: same row, same section, then by distance. The bounds are
+-- parameters, so that the index is asked for them whatever the planner knows.
 SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence
 FROM seats lost, seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
 WHERE lost.event_id = @event_id AND lost.id = @near::integer
-  AND s.event_id = @event_id AND s.id BETWEEN lost.id - @reach::integer AND lost.id + @reach::integer
+  AND s.event_id = @event_id AND s.id BETWEEN @lowest::integer AND @highest::integer
   AND s.area_id IS NULL AND s.price = ANY(@prices::bigint[]) AND s.id <> ALL(@leave_out::integer[])
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
 ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)

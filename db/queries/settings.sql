@@ -7,6 +7,10 @@ SELECT current_setting('synchronous_commit')::text AS synchronous_commit, curren
 SELECT set_config('statement_timeout', '60000', true);
 
 
+-- name: SeatsAnalyze :exec
+-- After a house was loaded: the planner would not know of its seats for a minute.
+ANALYZE seats, categories;
+
 -- name: CustomPlans :exec
 -- For the transaction of a search, whose plan depends on which of its filters are set.
 SELECT set_config('plan_cache_mode', 'force_custom_plan', true);
