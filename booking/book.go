@@ -29,7 +29,8 @@ type BookRequest struct {
 	ExpectedTotal *int64
 }
 
-// Book sells what is asked for, all or nothing. Booking a hold twice gives the same booking. Nothing is confirmed to anybody before the
+// Book sells what is asked for, all or nothing. Booking a hold twice gives the same booking, unless that has
+// been cancelled since. Nothing is confirmed to anybody before the
 // commit: the mail is a row of the outbox.
 func (s *Service) Book(ctx context.Context, caller Caller, key Idempotency, req BookRequest) (Booking, bool, error) {
 	if req.Reference != nil && caller.Kind == Buyer {
@@ -124,7 +125,12 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 		return seats.Sold{}, err
 	}
 	sale.Codes = newCodes(1)
-	sold, err := seats.Sell(ctx, s.pool, sale)
+	conn, err := db.Acquire(ctx, s.pool)
+	if err != nil {
+		return seats.Sold{}, err
+	}
+	sold, err := seats.Sell(ctx, conn, sale)
+	conn.Release()
 	if err != nil {
 		return seats.Sold{}, err
 	}
@@ -177,7 +183,9 @@ func (s *Service) confirm(ctx context.Context, caller Caller, key Idempotency, r
 			if booking, err = readBooking(ctx, tx, BookingID{id.Event, *row.BookingID}); err != nil {
 				return err
 			}
-			booking = booking.asMade()
+			if booking.Status == BookingCancelled {
+				return ErrBookingCancelled
+			}
 			return remember(ctx, tx, id.Event, caller, key, madeBooking{*row.BookingID})
 		}
 		if err := cmp.Or(err, onSale(event.Status, event.SaleStarted, event.SaleEnded, heldSale)); err != nil {

@@ -383,6 +383,11 @@ func TestSameKeyGivesTheSameAnswer(t *testing.T) {
 	if seat := stateOf(t, w, 2); seat.State != seats.Free {
 		t.Errorf("a request under a used key left seat 2 %s", seat.State)
 	}
+	_, _, err = w.Service.Book(ctx, lena, other, w.Request(Seat14C))
+	wantErr(t, err, booking.ErrKeyReused)
+	if _, lost := errors.AsType[*booking.SeatsError](err); lost {
+		t.Errorf("a reused key is told of seats too: %v", err)
+	}
 	if _, _, err := w.Service.Book(ctx, Buyer(), key, w.Request(2)); err != nil {
 		t.Errorf("another caller's key is not independent: %v", err)
 	}
@@ -665,18 +670,20 @@ func TestSecondKeyOfABookedHoldIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Service.Cancel(ctx, lena, made.ID); err != nil {
-		t.Fatal(err)
-	}
 	key, req := Key(), booking.BookRequest{Hold: &hold.ID, Name: "Lena", Email: "lena@example.com"}
 	first, _, err := w.Service.Book(ctx, lena, key, req)
 	if err != nil || first.ID != made.ID || first.Status != booking.BookingConfirmed {
 		t.Fatalf("booked again: %+v, %v", first, err)
 	}
+	if _, err := w.Service.Cancel(ctx, lena, made.ID); err != nil {
+		t.Fatal(err)
+	}
 	again, replayed, err := w.Service.Book(ctx, lena, key, req)
 	if err != nil || !replayed || again.Status != first.Status {
 		t.Errorf("the second key gave %+v, replayed %v, %v", again, replayed, err)
 	}
+	_, err = w.Confirm(ctx, lena, hold.ID)
+	wantErr(t, err, booking.ErrBookingCancelled)
 	_, _, err = w.Service.Book(ctx, lena, booking.Idempotency{Key: key.Key, Fingerprint: []byte("other")}, req)
 	wantErr(t, err, booking.ErrKeyReused)
 }

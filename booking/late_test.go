@@ -156,11 +156,11 @@ func TestSeatLockThatSaidYesDecidesNothing(t *testing.T) {
 	gate := shed.New(lockmgr.NewSeats(rdb, ttl, func(outcome string, _ time.Duration) { outcomes <- outcome }), w.Service)
 	buy := func(ctx context.Context, caller booking.Caller) error {
 		key := Key()
-		leave, err := gate.Enter(ctx, caller, w.Event, []seats.ID{Seat14C}, key)
+		pass, err := gate.Enter(ctx, caller, w.Event, []seats.ID{Seat14C}, key)
 		if err != nil {
 			return err
 		}
-		defer leave()
+		defer pass.Leave(ctx)
 		return second2(w.Service.Book(ctx, caller, key, w.Request(Seat14C)))
 	}
 	lena, omar := Buyer(), Buyer()

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -116,7 +115,7 @@ func once[T any](ctx context.Context, s *Service, event seats.EventID, caller Ca
 		stored, known, lookupErr := s.lookup(ctx, event, caller, key)
 		switch {
 		case lookupErr != nil:
-			return result, false, errors.Join(lookupErr, err)
+			return result, false, fmt.Errorf("%w (after: %v)", lookupErr, err)
 		case known:
 			result, err = recall(ctx, stored)
 			return result, err == nil, err

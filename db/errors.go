@@ -36,6 +36,9 @@ const (
 	classOperatorIntervened    = "57P"
 )
 
+// ErrNoConnection says that no connection of the pool came free in time.
+var ErrNoConnection = errors.New("no connection to the database in time")
+
 // NotFound reports whether a query that wants one row had none.
 func NotFound(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
 
@@ -82,7 +85,7 @@ func Lost(err error) bool {
 // Unavailable reports that Postgres cannot take the work now: no connection, no room, or too slow.
 func Unavailable(err error) bool {
 	s := state(err)
-	return Lost(err) || strings.HasPrefix(s, classInsufficientResources) || s == stateQueryCanceled
+	return errors.Is(err, ErrNoConnection) || Lost(err) || strings.HasPrefix(s, classInsufficientResources) || s == stateQueryCanceled
 }
 
 func state(err error) string {

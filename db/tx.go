@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	acquireTimeout  = 2 * time.Second // for a connection of the pool
 	rollbackTimeout = 2 * time.Second
 	commitTimeout   = 5 * time.Second
 )
@@ -20,7 +21,12 @@ const (
 // Both ends outlive ctx. The rollback, because a caller who hangs up must not cost a connection; the commit, because a sale that has
 // been decided must not become unknown when its buyer closes the tab. An error of the commit itself may still mean either outcome.
 func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
-	tx, err := pool.Begin(ctx)
+	conn, err := Acquire(ctx, pool)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -38,12 +44,32 @@ func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) err
 
 // Snapshot runs fn in a read-only transaction whose statements all see the same state.
 func Snapshot(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
-	tx, err := pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	conn, err := Acquire(ctx, pool)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer rollback(ctx, tx)
 	return fn(tx)
+}
+
+// Acquire takes a connection of the pool for a caller who releases it. One who waits too long gets ErrNoConnection: a pool whose
+// connections are all waiting for Postgres must not keep everybody for the time of a whole request.
+func Acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, acquireTimeout)
+	defer cancel()
+	conn, err := pool.Acquire(limited)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		return nil, ErrNoConnection
+	}
+	if err != nil {
+		return nil, fmt.Errorf("acquire connection: %w", err)
+	}
+	return conn, nil
 }
 
 func rollback(ctx context.Context, tx pgx.Tx) {

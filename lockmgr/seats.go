@@ -138,29 +138,58 @@ func (s *Seats) Acquire(ctx context.Context, event int64, seats []int32, owner O
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireBudget)
 	defer cancel()
-	reply, err := seatsAcquire.Run(ctx, s.rdb, lease.keys, caller, key, random, s.ttl.Milliseconds()).Int64Slice()
+	reply, err := ask(func() ([]int64, error) {
+		return seatsAcquire.Run(ctx, s.rdb, lease.keys, caller, key, random, s.ttl.Milliseconds()).Int64Slice()
+	})
 	lease.spent = time.Since(start)
-	if err != nil || len(reply) == 0 {
+	verdict, busy := read(reply, seats)
+	if err != nil || verdict == Skipped {
 		// The script may have run all the same, so the lease keeps its keys.
 		s.breaker.fail()
 		s.observe("failed", lease.spent)
 		return lease
 	}
 	s.breaker.succeed()
-
-	switch reply[0] {
-	case 0:
-		lease.Verdict = Acquired
-	case 1:
-		lease.Verdict, lease.keys = Busy, nil
-		for _, i := range reply[1:] {
-			lease.Busy = append(lease.Busy, seats[i-1])
-		}
-	case 2:
-		lease.Verdict, lease.keys = Duplicate, nil
+	lease.Verdict, lease.Busy = verdict, busy
+	if verdict != Acquired {
+		lease.keys = nil
 	}
 	s.observe(lease.Verdict.String(), lease.spent)
 	return lease
+}
+
+// ask makes an error of a reply that go-redis panics on, such as one of an
+// impossible length: whatever answers in Redis's place must not end a sale.
+func ask(run func() ([]int64, error)) (reply []int64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("reply of Redis: %v", p)
+		}
+	}()
+	return run()
+}
+
+// read turns the script's reply into a verdict; Skipped if the script cannot
+// have given it.
+func read(reply []int64, seats []int32) (verdict Verdict, busy []int32) {
+	if len(reply) == 0 {
+		return Skipped, nil
+	}
+	for _, i := range reply[1:] {
+		if i < 1 || i > int64(len(seats)) {
+			return Skipped, nil
+		}
+		busy = append(busy, seats[i-1])
+	}
+	switch {
+	case reply[0] == 0 && busy == nil:
+		return Acquired, nil
+	case reply[0] == 1 && busy != nil:
+		return Busy, busy
+	case reply[0] == 2 && busy == nil:
+		return Duplicate, nil
+	}
+	return Skipped, nil
 }
 
 // Release deletes the lease's own locks and leaves everybody else's, in one
@@ -180,7 +209,8 @@ func (l Lease) Release(ctx context.Context) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(requestBudget-l.spent, releaseFloor))
 	defer cancel()
-	if err := seatsRelease.Run(ctx, s.rdb, l.keys, l.token).Err(); err != nil {
+	_, err := ask(func() ([]int64, error) { return nil, seatsRelease.Run(ctx, s.rdb, l.keys, l.token).Err() })
+	if err != nil {
 		s.breaker.fail()
 		s.observe("unreleased", time.Since(start))
 		return

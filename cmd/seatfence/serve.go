@@ -12,8 +12,8 @@ import (
 	"seatfence/internal/config"
 )
 
-// stopTime is the end of a stop's patience; the server's own limits come earlier.
-const stopTime = 25 * time.Second
+// stopTime is how long a stop may take in all, whatever does not answer.
+const stopTime = 14 * time.Second
 
 type serveCommand struct{}
 

@@ -159,23 +159,35 @@ func (a *App) MetricsAddr() string { return a.metrics.addr }
 func (a *App) Failed() <-chan error { return a.failed }
 
 // Stop ends the server in the order in which its parts need each other: no new requests, those under way to their end or for ten
-// seconds, workers, connections. ctx may end the waiting earlier. It may be called twice, and after a Start that failed.
+// seconds, workers, connections. The end of ctx ends the waiting. It may be called twice, and after a Start that failed.
 func (a *App) Stop(ctx context.Context) error {
 	a.stop.Do(func() { a.stopErr = a.shutDown(ctx) })
 	return a.stopErr
 }
 
 func (a *App) shutDown(ctx context.Context) error {
-	errs := []error{a.public.close(ctx, drainTime)}
+	err := a.public.close(ctx, drainTime)
+	rest := make(chan error, 1)
+	go func() { rest <- a.stopWorkers(ctx) }()
+	select {
+	case workersErr := <-rest:
+		return errors.Join(err, workersErr)
+	case <-ctx.Done():
+		// Something waits for a database that does not answer. The process ends, and Postgres rolls back what it had begun.
+		return errors.Join(err, fmt.Errorf("stop workers: %w", ctx.Err()))
+	}
+}
+
+func (a *App) stopWorkers(ctx context.Context) error {
 	if a.endSweep != nil {
 		a.endSweep()
 	}
 	workers, done := context.WithTimeout(ctx, workersTime)
 	defer done()
-	errs = append(errs, a.notifier.Stop(workers), a.metrics.close(ctx, time.Second))
+	err := errors.Join(a.notifier.Stop(workers), a.metrics.close(ctx, time.Second))
 	a.loops.Wait()
 	a.disconnect()
-	return errors.Join(errs...)
+	return err
 }
 
 func (a *App) disconnect() {
@@ -187,17 +199,22 @@ func (a *App) disconnect() {
 	}
 }
 
-// state is what /readyz tells. A server without Redis is ready: it sells.
+// state is what /readyz tells. A server without Redis is ready: it sells. Both are asked at once, so that neither takes the other's time.
 func (a *App) state(ctx context.Context) httpapi.State {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
-	state := httpapi.State{Postgres: a.pool.Ping(ctx), Redis: "off"}
+	state := httpapi.State{Redis: "off"}
+	var asked sync.WaitGroup
+	asked.Go(func() { state.Postgres = a.pool.Ping(ctx) })
 	if a.rdb != nil {
-		state.Redis = "ok"
-		if a.rdb.Ping(ctx).Err() != nil {
-			state.Redis = "degraded"
-		}
+		asked.Go(func() {
+			state.Redis = "ok"
+			if a.rdb.Ping(ctx).Err() != nil {
+				state.Redis = "degraded"
+			}
+		})
 	}
+	asked.Wait()
 	return state
 }
 

@@ -18,6 +18,7 @@ import (
 // node is one server of a site, in this process.
 type node struct {
 	url      string
+	app      *app.App
 	metrics  string
 	database *proxy // set by throughProxy
 	armed
@@ -70,6 +71,7 @@ func (s *site) node(t *testing.T, options ...nodeOption) *node {
 	if err := a.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
+	n.app = a
 	n.url, n.metrics = "http://"+a.Addr(), "http://"+a.MetricsAddr()+"/metrics"
 	return n
 }

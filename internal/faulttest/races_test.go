@@ -117,3 +117,25 @@ func TestStalledRedisCostsLittle(t *testing.T) {
 		}
 	}
 }
+
+// A server is told to stop while Postgres stands still and requests wait for it: the stop ends with its time.
+func TestStopEndsThoughPostgresStandsStill(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, ownPostgres)
+	n := s.node(t)
+	s.postgres.Postgres.Pause()
+	defer s.postgres.Postgres.Resume()
+	var waiting sync.WaitGroup
+	lena := s.buyer(t, "lena")
+	for i := range 3 {
+		waiting.Go(func() { _, _ = lena.tryPost(n.url, "/v1/bookings", newKey(), s.sale(lena, seats.ID(i+1))) })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	start := time.Now()
+	err := n.app.Stop(ctx)
+	if took := time.Since(start); took > 5*time.Second || err == nil {
+		t.Errorf("stopped after %s with %v", took, err)
+	}
+	waiting.Wait()
+}

@@ -14,13 +14,13 @@ func (s *server) CreateBooking(ctx context.Context, r CreateBookingRequestObject
 		return nil, err
 	}
 	call := callOf(ctx)
-	leave, err := s.Gate.Enter(ctx, call.caller, req.Event, seats.IDs(req.Seats), call.key)
+	pass, err := s.Gate.Enter(ctx, call.caller, req.Event, seats.IDs(req.Seats), call.key)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer pass.Leave(ctx)
 	made, replayed, err := s.Booking.Book(ctx, call.caller, call.key, req)
-	return CreateBooking201JSONResponse{Body: bookingOf(made), Headers: CreateBooking201ResponseHeaders{replay(replayed)}}, err
+	return CreateBooking201JSONResponse{Body: bookingOf(made), Headers: CreateBooking201ResponseHeaders{replay(replayed)}}, pass.Told(err)
 }
 
 // GetBooking answers GET /v1/bookings/{booking}.

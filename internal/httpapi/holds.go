@@ -15,13 +15,13 @@ func (s *server) CreateHold(ctx context.Context, r CreateHoldRequestObject) (Cre
 	}
 	call := callOf(ctx)
 	req := booking.HoldRequest{Event: event, Seats: wants(r.Body.Seats), Places: places(r.Body.GA), PageSession: r.Body.Session}
-	leave, err := s.Gate.Enter(ctx, call.caller, event, seats.IDs(req.Seats), call.key)
+	pass, err := s.Gate.Enter(ctx, call.caller, event, seats.IDs(req.Seats), call.key)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer pass.Leave(ctx)
 	hold, replayed, err := s.Booking.Hold(ctx, call.caller, call.key, req)
-	return CreateHold201JSONResponse{Body: holdOf(hold), Headers: CreateHold201ResponseHeaders{replay(replayed)}}, err
+	return CreateHold201JSONResponse{Body: holdOf(hold), Headers: CreateHold201ResponseHeaders{replay(replayed)}}, pass.Told(err)
 }
 
 // GetHold answers GET /v1/holds/{hold}.
@@ -53,11 +53,11 @@ func (s *server) ChangeHold(ctx context.Context, r ChangeHoldRequestObject) (Cha
 		return nil, invalid("/seen_expires_at", "without_extend", "only an extension depends on when the hold was seen to end")
 	}
 	caller := callOf(ctx).caller
-	leave, err := s.Gate.Enter(ctx, caller, id.Event, seats.IDs(change.Add), booking.Idempotency{})
+	pass, err := s.Gate.Enter(ctx, caller, id.Event, seats.IDs(change.Add), booking.Idempotency{})
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer pass.Leave(ctx)
 	hold, err := s.Booking.ChangeHold(ctx, caller, id, change)
 	return ChangeHold200JSONResponse(holdOf(hold)), err
 }

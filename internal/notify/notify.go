@@ -84,7 +84,7 @@ func (n *Notifier) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the relay, lets mails that are being sent finish for some seconds and waits for both, at most until ctx ends. It may be
+// Stop ends the relay, lets mails that are being sent finish for some seconds, at most until ctx ends, and waits for both. It may be
 // called twice, or without Start.
 func (n *Notifier) Stop(ctx context.Context) error {
 	if n.cancel == nil {

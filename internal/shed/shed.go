@@ -5,6 +5,7 @@ package shed
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,13 +32,30 @@ func New(locks *lockmgr.Seats, service *booking.Service) *Gate {
 	return &Gate{locks: locks, booking: service}
 }
 
+// Pass is a way through the gate. Leave ends it.
+type Pass struct {
+	lease     lockmgr.Lease
+	duplicate bool
+}
+
+// Leave gives the locks back. It may be called on the zero Pass.
+func (p Pass) Leave(ctx context.Context) { p.lease.Release(ctx) }
+
+// Told turns the answer of the database into that of the request: who is a duplicate and finds the seats busy has met itself.
+func (p Pass) Told(err error) error {
+	if e, ok := errors.AsType[*booking.SeatsError](err); ok && p.duplicate && e.Code == booking.CodeSeatBusy {
+		return booking.ErrKeyInProgress
+	}
+	return err
+}
+
 // Enter asks for a way to the given seats of an event; without any, as for places of an area, there is nothing to ask, because whoever
-// wants one takes another. It returns what to call when the request is done, or why to turn back: seat_busy
-// if another caller is writing one of the seats, booking.ErrKeyInProgress if the same request is still running. A request whose key has
-// succeeded before gets through, to be answered with that success. Without a key (key.Key empty) a request is nobody's duplicate.
-func (g *Gate) Enter(ctx context.Context, caller booking.Caller, event seats.EventID, ids []seats.ID, key booking.Idempotency) (leave func(), err error) {
+// wants one takes another. It returns seat_busy if another caller is writing one of the seats. A request whose key has succeeded before
+// gets through, to be answered with that success; so does one that has waited in vain for an earlier one with its key, because the lock
+// may be all that is left of that: the row and the key decide. Without a key (key.Key empty) a request is nobody's duplicate.
+func (g *Gate) Enter(ctx context.Context, caller booking.Caller, event seats.EventID, ids []seats.ID, key booking.Idempotency) (Pass, error) {
 	if len(ids) == 0 {
-		return func() {}, nil
+		return Pass{}, nil
 	}
 	owner := lockmgr.Owner{Caller: caller.ID.String(), Key: key.Key}
 	if key.Key == "" {
@@ -47,19 +65,19 @@ func (g *Gate) Enter(ctx context.Context, caller booking.Caller, event seats.Eve
 	for {
 		lease := g.locks.Acquire(ctx, int64(event), ids, owner)
 		if lease.Verdict == lockmgr.Acquired || lease.Verdict == lockmgr.Skipped {
-			return func() { lease.Release(ctx) }, nil
+			return Pass{lease: lease}, nil
 		}
 		if known, err := g.known(ctx, event, caller, key); err != nil || known {
-			return func() {}, err
+			return Pass{}, err
 		}
 		if lease.Verdict == lockmgr.Busy {
-			return nil, booking.Busy(lease.Busy)
+			return Pass{}, booking.Busy(lease.Busy)
 		}
 		if time.Now().After(deadline) {
-			return nil, booking.ErrKeyInProgress
+			return Pass{duplicate: true}, nil
 		}
 		if err := sleep(ctx, duplicateStep); err != nil {
-			return nil, err
+			return Pass{}, err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package shed_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -39,11 +40,11 @@ func setup(t *testing.T) (*shed.Gate, bookingtest.World) {
 
 func enter(t *testing.T, g *shed.Gate, w bookingtest.World, caller booking.Caller, key booking.Idempotency, ids ...seats.ID) func() {
 	t.Helper()
-	leave, err := g.Enter(t.Context(), caller, w.Event, ids, key)
+	pass, err := g.Enter(t.Context(), caller, w.Event, ids, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return leave
+	return func() { pass.Leave(context.Background()) }
 }
 
 func TestSeatBeingWrittenIsBusyForOthersUntilItsWriterLeaves(t *testing.T) {
@@ -68,10 +69,8 @@ func TestDuplicateWaitsForItsTwinAndGoesOn(t *testing.T) {
 	leave := enter(t, g, w, lena, key, 1)
 	entered := make(chan error, 1)
 	go func() {
-		leave, err := g.Enter(t.Context(), lena, w.Event, []seats.ID{1}, key)
-		if err == nil {
-			leave()
-		}
+		pass, err := g.Enter(t.Context(), lena, w.Event, []seats.ID{1}, key)
+		pass.Leave(t.Context())
 		entered <- err
 	}()
 	select {
@@ -85,15 +84,27 @@ func TestDuplicateWaitsForItsTwinAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestDuplicateOfAStuckRequestIsToldThatItRuns(t *testing.T) {
+// The lock of an earlier request may be all that is left of it. Its retry goes on to the database, where a request that really runs has
+// the row, and is then told so.
+func TestDuplicateOfAStuckRequestIsDecidedByTheRow(t *testing.T) {
 	t.Parallel()
 	g, w := setup(t)
 	lena, key := bookingtest.Buyer(), bookingtest.Key()
 	defer enter(t, g, w, lena, key, 1)()
 	start := time.Now()
-	_, err := g.Enter(t.Context(), lena, w.Event, []seats.ID{1}, key)
-	if took := time.Since(start); !errors.Is(err, booking.ErrKeyInProgress) || took > 3*time.Second {
+	pass, err := g.Enter(t.Context(), lena, w.Event, []seats.ID{1}, key)
+	if took := time.Since(start); err != nil || took > 4*time.Second {
 		t.Fatalf("%v after %v", err, took)
+	}
+	defer pass.Leave(t.Context())
+	if err := pass.Told(booking.Busy([]seats.ID{1})); !errors.Is(err, booking.ErrKeyInProgress) {
+		t.Errorf("a duplicate that finds the row locked is told %v", err)
+	}
+	if err := (shed.Pass{}).Told(booking.Busy([]seats.ID{1})); errors.Is(err, booking.ErrKeyInProgress) {
+		t.Error("others are told that the seats are busy")
+	}
+	if _, _, err := w.Service.Book(t.Context(), lena, key, w.Request(1)); pass.Told(err) != nil {
+		t.Errorf("a lock without a request kept its own caller out: %v", err)
 	}
 }
 

@@ -108,12 +108,13 @@ func (u *UI) hold(v *visit) error {
 // take holds what is asked for. Named seats pass the gate first.
 func (u *UI) take(v *visit, key booking.Idempotency, req booking.HoldRequest) (hold booking.Hold, replayed bool, err error) {
 	ctx := v.Request().Context()
-	leave, err := u.Gate.Enter(ctx, v.caller, req.Event, seats.IDs(req.Seats), key)
+	pass, err := u.Gate.Enter(ctx, v.caller, req.Event, seats.IDs(req.Seats), key)
 	if err != nil {
 		return hold, false, err
 	}
-	defer leave()
-	return u.Booking.Hold(ctx, v.caller, key, req)
+	defer pass.Leave(ctx)
+	hold, replayed, err = u.Booking.Hold(ctx, v.caller, key, req)
+	return hold, replayed, pass.Told(err)
 }
 
 func holdURL(id booking.HoldID) string { return "/holds/" + id.String() }
