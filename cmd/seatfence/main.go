@@ -28,6 +28,7 @@ type cli struct {
 	Migrate migrateCommand `cmd:"" help:"Bring the database at DATABASE_URL to this program's schema."`
 	APIKey  apiKeyCommand  `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Verify  verifyCommand  `cmd:"" help:"Check the invariants of the sale in the database at DATABASE_URL, while it is in use."`
+	Plan    planCommand    `cmd:"" help:"Check seat plans and bring them into our own format."`
 	Version versionCommand `cmd:"" help:"Say which build this is."`
 }
 
