@@ -236,7 +236,8 @@ func TestHostileFilesGetAReport(t *testing.T) {
 		"endless picks": {
 			`{"sections":[{"name":"S","rows":1,"seatsPerRow":60000,"skip":[` + strings.Repeat(`{"row":"1"},`, 100_000) + `{"row":"1"}]}]}`, plan.TooLarge, "/sections/0/skip/3",
 		},
-		"nothing": {`{"zones":[]}`, plan.NoSeats, ""},
+		"endless sections": {`{"sections":[` + strings.Repeat(`{"name":"S","rows":20000,"seatsPerRow":1},`, 100_000) + `{}]}`, plan.TooManySeats, ""},
+		"nothing":          {`{"zones":[]}`, plan.NoSeats, ""},
 	} {
 		_, report := read(t, c.text, true)
 		i := slices.IndexFunc(report.Defects, func(d plan.Defect) bool { return d.Code == c.code && (c.at == "" || d.At == c.at) })
@@ -354,8 +355,12 @@ func TestFiftyThousandSeatsAreOnePlan(t *testing.T) {
 
 func BenchmarkImport50k(b *testing.B) {
 	b.ReportAllocs()
+	text, err := io.ReadAll(arena(50_000))
+	if err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
-		if _, _, err := plan.Import(b.Context(), arena(50_000), plan.Options{}); err != nil {
+		if _, _, err := plan.Import(b.Context(), bytes.NewReader(text), plan.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

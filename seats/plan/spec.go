@@ -222,8 +222,9 @@ func (c *cursor) place(s specSection) {
 		c.report.defect(WrongType, Error, s.at.pointer, "rows and seatsPerRow are whole numbers from 1 up")
 		return
 	}
-	if s.rows > maxRows || s.perRow > seats.MaxSeats || c.dead || len(c.plan.Sections) > maxParts {
-		c.room(s.rows * s.perRow) // only to be counted
+	// What cannot fit whatever is skipped is counted and not made: making it again and again would take minutes.
+	if whole := s.rows * s.perRow; c.dead || c.rows+s.rows > maxRows || c.found+whole > seats.MaxSeats+maxPicks {
+		c.room(min(whole, 1e12)) // a million such sections do not overflow
 		c.rows += s.rows
 		return
 	}
