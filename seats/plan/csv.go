@@ -131,7 +131,7 @@ func (s *sheet) readLine() {
 	if capacity := s.text("capacity"); capacity != "" && number == "" {
 		n, err := strconv.Atoi(capacity)
 		if err != nil || n < 0 || n > 1e9 {
-			s.wrong("capacity", "a whole number from 0 up", Error)
+			s.wrong("capacity", "a whole number from 0 up")
 			n = 0
 		}
 		if len(s.plan.Areas) <= maxParts {
@@ -203,7 +203,7 @@ func (s *sheet) number(column string) float64 {
 	}
 	f, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		s.wrong(column, "a number", Error)
+		s.wrong(column, "a number")
 	}
 	return f
 }
@@ -217,12 +217,12 @@ func (s *sheet) flag(column string, otherwise bool) bool {
 	case "false", "0", "no", "n", "nein", "non", "falsch", "falso":
 		return false
 	}
-	s.wrong(column, "true or false", Error)
+	s.wrong(column, "true or false")
 	return otherwise
 }
 
-func (s *sheet) wrong(column, want string, severity Severity) {
+func (s *sheet) wrong(column, want string) {
 	line, col := s.reader.FieldPos(s.at[column])
 	at := place{line: int32(line), column: int32(col)}
-	s.report.defect(WrongType, severity, at.String(), want+" is needed, and there is "+excerpt(s.text(column)))
+	s.report.defect(WrongType, Error, at.String(), want+" is needed, and there is "+excerpt(s.text(column)))
 }
