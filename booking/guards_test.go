@@ -4,6 +4,7 @@ package booking_test
 
 import (
 	"context"
+	"net/url"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 
 	"seatfence/booking"
 	. "seatfence/booking/bookingtest"
+	"seatfence/db"
+	"seatfence/db/dbtest"
 	"seatfence/internal/failpoint"
 	"seatfence/seats"
 )
@@ -87,6 +90,9 @@ func TestSeveralSeatsAreTakenInTheOrderOfTheirIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, w := setup(t)
+			spec := Spec()
+			spec.House.Sections[0].Rows[0].Seats = 5000 // so many that Postgres goes by the request, seat for seat
+			w.Event = w.NewEvent(t, spec)
 			lena := Buyer()
 			hold := w.MustHold(t, lena, 1)
 			front := other(t, w, "SELECT id FROM seats WHERE event_id = $1 AND id = $2 FOR UPDATE", int64(w.Event), low)
@@ -229,8 +235,25 @@ func TestCapCountsAHoldThatIsNotCommittedYet(t *testing.T) {
 }
 
 // The planner may run a LIMIT below an UPDATE once for each row of the area, and then two places are all places.
+// A statement that picks and writes at once depends on how often the planner runs its inner part. Here it may not keep what that found.
 func TestPlacesAreNoMoreThanAskedFor(t *testing.T) {
-	ctx, w := setup(t)
+	t.Parallel()
+	ctx := t.Context()
+	at, err := url.Parse(dbtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := at.Query()
+	for _, method := range []string{"hashjoin", "mergejoin", "material", "hashagg", "sort", "memoize"} {
+		set.Set("enable_"+method, "off")
+	}
+	at.RawQuery = set.Encode()
+	pool, err := db.Open(ctx, at.String(), db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	w := New(t, pool, booking.DefaultLimits)
 	spec := Spec()
 	spec.House.Areas[0].Capacity = 1000
 	w.Event = w.NewEvent(t, spec)

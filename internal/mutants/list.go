@@ -75,12 +75,12 @@ var mutants = []mutant{
 	{
 		"a sale of one seat ignores the number of rows", booking,
 		[]string{"TestLateSaleOfOneSeatFindsItTaken"},
-		[]edit{code("booking/bookings.go", "if len(sold.Seats) == 1 {", "if true {")},
+		[]edit{code("booking/book.go", "if len(sold.Seats) == 1 {", "if true {")},
 	},
 	{
 		"a sale of several seats ignores the number of rows", booking,
 		[]string{"TestTakenSeatsAreNamedWithFreeOnesNearby"},
-		[]edit{code("booking/bookings.go", "len(sold.Seats) < len(sale.Wants)", "false")},
+		[]edit{code("booking/book.go", "len(sold.Seats) < len(sale.Wants)", "false")},
 	},
 	{
 		"a hold ignores the number of rows", booking,
@@ -92,7 +92,7 @@ var mutants = []mutant{
 		[]string{"TestSaleStoppedBeforeItsCommitShortly"},
 		[]edit{
 			query("bookings", "Sell", " FROM sold LIMIT 1", " FROM sold WHERE false"),
-			code("booking/bookings.go", "\t\t\tsold, err = sell(ctx, tx, sale)\n", `
+			code("booking/book.go", "\t\t\tsold, err = sell(ctx, tx, sale)\n", `
 			sold, err = sell(ctx, tx, sale)
 			_ = queries.OutboxAdd(ctx, s.pool, db.OutboxAddParams{EventID: int64(req.Event), BookingID: sale.Booking, Kind: MailConfirmed})
 `),
@@ -128,7 +128,7 @@ var mutants = []mutant{
 		[]string{"TestSeatLockThatSaidYesDecidesNothing"},
 		[]edit{
 			code("lockmgr/seats.go", "// Verdict is what Redis advises", "var SaidYes bool\n\n// Verdict is what Redis advises"),
-			code("lockmgr/seats.go", "lease.Verdict = Acquired", "lease.Verdict, SaidYes = Acquired, true"),
+			code("lockmgr/seats.go", "lease.Verdict, lease.Busy = verdict, busy", "lease.Verdict, lease.Busy, SaidYes = verdict, busy, SaidYes || verdict == Acquired"),
 			code("db/bookings.sql.gen.go", "import (\n", "import (\n\"seatfence/lockmgr\"\n\"strings\"\n"),
 			code("db/bookings.sql.gen.go", "\trows, err := db.Query(ctx, sell,", `
 	sell := sell
