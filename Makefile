@@ -1,4 +1,4 @@
-.PHONY: help run serve test test-race mutants lint generate docs bench story
+.PHONY: help build run serve test test-race mutants lint generate docs bench story
 
 # Build tools have a module of their own, so that the program's stays small. The first use compiles them: minutes, once.
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
@@ -6,11 +6,14 @@ TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-run: ## everything on this machine: Postgres, Redis, mail sink, demo, server
-	@go run ./cmd/seatfence dev
+build: ## the program, as bin/seatfence
+	@go build -o bin/seatfence ./cmd/seatfence
 
-serve: ## a server; settings from the environment (docs/config.md)
-	@go run ./cmd/seatfence serve
+run: build ## everything on this machine: Postgres, Redis, mail sink, demo, server
+	@exec bin/seatfence dev
+
+serve: build ## a server; settings from the environment (docs/config.md)
+	@exec bin/seatfence serve
 
 # Two packages at a time: most start a Postgres of their own.
 test: mutants ## the mutants, then every test, on private Postgres and Redis

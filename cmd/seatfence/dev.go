@@ -41,7 +41,11 @@ func (c devCommand) Run(s *session) (err error) {
 	if err != nil {
 		return err
 	}
+	folders := c.Data
 	if stack != nil {
+		if stack.Dir != c.Data { // the account that runs Postgres could not reach it
+			folders += " and " + stack.Dir
+		}
 		defer func() { err = errors.Join(err, stack.Stop()) }()
 	}
 	mail, err := startMail(s)
@@ -56,10 +60,10 @@ func (c devCommand) Run(s *session) (err error) {
 	if err != nil {
 		return fmt.Errorf("these settings cannot work:\n%w", err)
 	}
-	return c.serve(s, cfg, mail.url)
+	return c.serve(s, cfg, mail.url, folders)
 }
 
-func (c devCommand) serve(s *session, cfg config.Config, mailURL string) error {
+func (c devCommand) serve(s *session, cfg config.Config, mailURL, folders string) error {
 	if err := app.Migrate(s.ctx, cfg.Database); err != nil {
 		return err
 	}
@@ -72,7 +76,7 @@ func (c devCommand) serve(s *session, cfg config.Config, mailURL string) error {
 	if err != nil {
 		return err
 	}
-	o := opening{data: c.Data, database: cfg.DatabaseURL.URL.String(), mailURL: mailURL}
+	o := opening{data: c.Data, folders: folders, database: cfg.DatabaseURL.URL.String(), mailURL: mailURL}
 	if err := c.open(s.ctx, server, &o); err != nil {
 		return errors.Join(err, stop(server))
 	}

@@ -26,6 +26,7 @@ type opening struct {
 	events                   []booking.Event
 	seat                     *seats.Seat // free, of the first event; nil if it is sold out
 	data, database           string
+	folders                  string // where all that is kept is, in words
 }
 
 var openingText = template.Must(template.New("opening").Parse(`
@@ -55,9 +56,18 @@ Buy a seat ({{.Label}}):
     -H 'Idempotency-Key: {{$.Key}}' \
     -H 'Content-Type: application/json' \
     -d '{"event":"{{(index $.Events 0).ID}}","seats":[{{.ID}}],"buyer":{"name":"Lena","email":"lena@example.com"}}'
+
+The next buyer is told that it is taken, and what is free nearby:
+
+  TOKEN=$(curl -sX POST {{$.URL}}/v1/sessions | sed 's/.*"token":"\([^"]*\)".*/\1/')
+  curl -s {{$.URL}}/v1/bookings \
+    -H "Authorization: Bearer $TOKEN" \
+    -H 'Idempotency-Key: next-buyer' \
+    -H 'Content-Type: application/json' \
+    -d '{"event":"{{(index $.Events 0).ID}}","seats":[{{.ID}}],"buyer":{"name":"Omar","email":"omar@example.com"}}'
 {{- end}}
 
-Ctrl-C stops everything and keeps the data in {{.Data}}.
+Ctrl-C stops everything. {{if .MailURL}}The mails go with it; all other data is{{else}}The data is{{end}} kept in {{.Data}}.
 
 `))
 
@@ -66,7 +76,7 @@ func (o opening) print(w io.Writer, asJSON bool) error {
 	if !asJSON {
 		return openingText.Execute(w, map[string]any{
 			"URL": o.url, "MailURL": o.mailURL, "MetricsURL": o.metricsURL, "Log": filepath.Join(o.data, "seatfence.log"), "Database": o.database,
-			"APIKey": o.apiKey, "Events": o.events, "Seat": o.seat, "Key": uuid.NewString(), "Data": o.data,
+			"APIKey": o.apiKey, "Events": o.events, "Seat": o.seat, "Key": uuid.NewString(), "Data": o.folders,
 		})
 	}
 	type event struct {

@@ -133,8 +133,8 @@ func (m *meter) event(ctx context.Context) (seats.EventID, error) {
 
 // load runs the clients for the measurement's time, each on its own connection, and returns how many answers of the wanted status came
 // in a second. Any other status ends it.
-func (m *meter) load(ctx context.Context, s *server, want int, request func(n int64) (path, token string, body []byte)) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(m.seconds)*time.Second)
+func (m *meter) load(parent context.Context, s *server, want int, request func(n int64) (path, token string, body []byte)) (float64, error) {
+	ctx, cancel := context.WithTimeout(parent, time.Duration(m.seconds)*time.Second)
 	defer cancel()
 	var next, done atomic.Int64
 	before := m.cpu()
@@ -162,6 +162,9 @@ func (m *meter) load(ctx context.Context, s *server, want int, request func(n in
 		})
 	}
 	workers.Wait()
+	if err := parent.Err(); err != nil {
+		return 0, err
+	}
 	took := time.Since(start)
 	m.used = m.cpu().since(before)
 	select {

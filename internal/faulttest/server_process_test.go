@@ -12,11 +12,20 @@ import (
 	"testing"
 )
 
+// program is the server with its named points, built once; TestMain removes it.
 var program struct {
 	once sync.Once
 	path string
 	err  error
 	text []byte
+}
+
+func init() {
+	cleanUp = func() {
+		if program.path != "" {
+			_ = os.RemoveAll(filepath.Dir(program.path))
+		}
+	}
 }
 
 // process starts a server of its own process, which may be killed, and returns its URL.

@@ -24,7 +24,14 @@ import (
 	"seatfence/seats"
 )
 
-func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
+// cleanUp removes what tests of a build with named points have made for all of them.
+var cleanUp = func() {}
+
+func TestMain(m *testing.M) {
+	code := dbtest.Main(m)
+	cleanUp()
+	os.Exit(code)
+}
 
 const (
 	lockTTL  = 200 * time.Millisecond
