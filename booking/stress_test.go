@@ -22,7 +22,7 @@ func expected(err error) bool {
 	}
 	return slices.ContainsFunc([]error{
 		booking.ErrHoldExpired, booking.ErrHoldClosed, booking.ErrHoldLimit, booking.ErrExtensionLimit, booking.ErrBookingCancelled,
-		booking.ErrBlockRemoved, booking.ErrSoldOut, context.Canceled,
+		booking.ErrBlockRemoved, booking.ErrSoldOut, booking.ErrBusy, context.Canceled,
 	}, func(known error) bool { return errors.Is(err, known) })
 }
 

@@ -93,6 +93,7 @@ func TestRestartedPostgresLosesNothing(t *testing.T) {
 	waitFor(t, "sales after the restart", func() bool { return sold.Load() > before+50 })
 	close(stop)
 	crowd.Wait()
+	s.pool.Reset() // the test's own connections ended with the restart, too
 	s.wantAcknowledged(t, &acknowledged)
 	s.world.Verify(t)
 }
