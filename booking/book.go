@@ -29,9 +29,8 @@ type BookRequest struct {
 	ExpectedTotal *int64
 }
 
-// Book sells what is asked for, all or nothing. Booking a hold twice gives the same booking, unless that has
-// been cancelled since. Nothing is confirmed to anybody before the
-// commit: the mail is a row of the outbox.
+// Book sells what is asked for, all or nothing. Booking a hold twice gives the same booking, unless that has been cancelled since. Nothing
+// is confirmed to anybody before the commit: the mail is a row of the outbox.
 func (s *Service) Book(ctx context.Context, caller Caller, key Idempotency, req BookRequest) (Booking, bool, error) {
 	if req.Reference != nil && caller.Kind == Buyer {
 		return Booking{}, false, ErrForbidden
@@ -125,12 +124,7 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 		return seats.Sold{}, err
 	}
 	sale.Codes = newCodes(1)
-	conn, err := db.Acquire(ctx, s.pool)
-	if err != nil {
-		return seats.Sold{}, err
-	}
-	sold, err := seats.Sell(ctx, conn, sale)
-	conn.Release()
+	sold, err := s.sellAlone(ctx, sale)
 	if err != nil {
 		return seats.Sold{}, err
 	}
@@ -150,6 +144,16 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 		return seats.Sold{}, ErrPaymentRequired
 	}
 	return seats.Sold{}, cmp.Or(err, errLost)
+}
+
+// sellAlone runs the sale as a transaction of its own, on a connection that it gives back before anything else is asked of the pool.
+func (s *Service) sellAlone(ctx context.Context, sale seats.Sale) (seats.Sold, error) {
+	conn, err := db.Acquire(ctx, s.pool)
+	if err != nil {
+		return seats.Sold{}, err
+	}
+	defer conn.Release()
+	return seats.Sell(ctx, conn, sale)
 }
 
 // sell runs the sale inside a transaction that holds the rows; errLost if it did not get all.
