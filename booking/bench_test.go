@@ -8,14 +8,15 @@ import (
 	. "seatfence/booking/bookingtest"
 	"seatfence/db/dbtest"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 func benchWorld(b *testing.B) World {
 	w := New(b, dbtest.Pool(b), booking.DefaultLimits)
 	spec := Spec()
-	spec.House = seats.House{
-		Categories: []seats.Category{{Name: "All", Price: SeatPrice}},
-		Sections:   []seats.HouseSection{{Name: "Hall", Rows: []seats.HouseRow{{Label: "A", Category: "All", Seats: seats.MaxSeats}}}},
+	spec.House = plan.House{
+		Categories: []plan.HouseCategory{{Name: "All", Price: SeatPrice}},
+		Sections:   []plan.HouseSection{{Name: "Hall", Rows: []plan.HouseRow{{Label: "A", Category: "All", Seats: seats.MaxSeats}}}},
 	}
 	w.Event = w.NewEvent(b, spec)
 	return w

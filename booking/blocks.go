@@ -75,9 +75,9 @@ func lockOwnEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventI
 	if caller.Kind != Organizer {
 		return "", ErrForbidden
 	}
-	event, err := queries.EventLockForSale(ctx, tx, int64(id))
+	event, err := queries.EventLockForSale(ctx, tx, db.EventLockForSaleParams{ID: int64(id), Caller: caller.ID})
 	switch {
-	case db.NotFound(err), err == nil && event.OrganizerID != caller.Organizer:
+	case db.NotFound(err), err == nil && !caller.knows(id, event.OrganizerID):
 		return "", ErrNotFound
 	case err != nil:
 		return "", fmt.Errorf("lock event: %w", err)

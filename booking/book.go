@@ -55,7 +55,7 @@ func (s *Service) Book(ctx context.Context, caller Caller, key Idempotency, req 
 // newSaleOf is everything of a sale that does not come from the database.
 func newSaleOf(caller Caller, key Idempotency, event seats.EventID, req BookRequest) seats.Sale {
 	sale := seats.Sale{
-		Event: event, Trusted: caller.Kind != Buyer, Booking: uuid.Must(uuid.NewV7()), Number: newNumber(), Buyer: caller.ID,
+		Event: event, Trusted: caller.Kind != Buyer, AnyChannel: caller.Kind == Organizer, Booking: uuid.Must(uuid.NewV7()), Number: newNumber(), Buyer: caller.ID,
 		Places: req.Places != nil, Name: req.Name, Email: req.Email, Reference: req.Reference, Key: key.Key, Fingerprint: key.Fingerprint,
 	}
 	if caller.Kind != Buyer {
@@ -94,7 +94,7 @@ func (s *Service) bookSeats(ctx context.Context, caller Caller, key Idempotency,
 			if err != nil {
 				return err
 			}
-			if sale.Wants, err = s.choose(ctx, tx, req.Event, req.Seats, req.Places, patience); err != nil {
+			if sale.Wants, err = s.choose(ctx, tx, req.Event, caller.reach(event.Channels), req.Seats, req.Places, patience); err != nil {
 				return err
 			}
 			sold, err = sell(ctx, tx, sale)
@@ -139,11 +139,10 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 	if err := onSale(event.Status, !event.SaleStartsAt.After(now), !event.SaleEndsAt.After(now), newSale); err != nil {
 		return seats.Sold{}, err
 	}
-	rows, err := seats.ByID(ctx, s.pool, sale.Event, seats.IDs(wants))
-	if err == nil && len(rows) == 1 && !mayBuy(caller, event.Payment, rows[0].Price) {
-		return seats.Sold{}, ErrPaymentRequired
+	if err := s.affordable(ctx, caller, event, wants[0]); err != nil {
+		return seats.Sold{}, err
 	}
-	return seats.Sold{}, cmp.Or(err, errLost)
+	return seats.Sold{}, errLost
 }
 
 // sellAlone runs the sale as a transaction of its own, on a connection that it gives back before anything else is asked of the pool.

@@ -114,7 +114,7 @@ func TestTakenSeatsAreNamedWithFreeOnesNearby(t *testing.T) {
 func TestOlderFenceIsRefused(t *testing.T) {
 	ctx, w := setup(t)
 	hold := w.MustHold(t, Buyer(), 7)
-	want := []seats.Want{{ID: 7, Fence: 0, Type: seats.Standard}}
+	want := []seats.Want{{ID: 7, Fence: 0}}
 	_, _, err := w.Service.Hold(ctx, Buyer(), Key(), booking.HoldRequest{Event: w.Event, Seats: want})
 	refused(t, err, booking.CodeSeatTaken)
 	w.Expire(t, hold.ID)
@@ -202,7 +202,7 @@ func TestDirectBookingRefusesAChangedPrice(t *testing.T) {
 	expected := int64(SeatPrice)
 	req := w.Request(1)
 	req.ExpectedTotal = &expected
-	if _, err := w.Pool.Exec(ctx, "UPDATE seats SET price = price + 100"); err != nil {
+	if _, err := w.Pool.Exec(ctx, "UPDATE prices SET amount = amount + 100"); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err := w.Service.Book(ctx, Buyer(), Key(), req)

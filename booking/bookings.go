@@ -128,7 +128,7 @@ func (s *Service) BookingForMail(ctx context.Context, id BookingID) (booking Boo
 
 func mayRead(ctx context.Context, tx pgx.Tx, caller Caller, id BookingID) error {
 	row, err := queries.BookingGet(ctx, tx, db.BookingGetParams{EventID: int64(id.Event), ID: id.Key})
-	if db.NotFound(err) || err == nil && !caller.owns(row.Booking.Buyer, row.OrganizerID) {
+	if db.NotFound(err) || err == nil && !caller.owns(id.Event, row.Booking.Buyer, row.OrganizerID) {
 		return ErrNotFound
 	}
 	return err
@@ -210,7 +210,7 @@ type BookingPage struct {
 // Bookings lists bookings without their seats, newest first: of an organizer's events, or the caller's own.
 func (s *Service) Bookings(ctx context.Context, caller Caller, filter BookingFilter, page *BookingPage, n int) ([]Booking, error) {
 	p := db.BookingListParams{
-		Email: filter.Email, Reference: filter.Reference, Status: filter.Status, EventID: (*int64)(filter.Event), MaxRows: int32(n),
+		Email: filter.Email, Reference: filter.Reference, Status: filter.Status, EventID: (*int64)(filter.Event), MaxRows: int32(n), Only: caller.only(),
 		BeforeTime: endOfTime, BeforeID: uuid.Max,
 	}
 	if page != nil {

@@ -57,8 +57,10 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 			return Hold{}, err
 		}
 	}
+	var event db.EventLockForSaleRow
 	if len(change.Add) > 0 || change.Extend {
-		if _, err := lockEvent(ctx, tx, caller, id.Event, newSale); err != nil {
+		var err error
+		if event, err = lockEvent(ctx, tx, caller, id.Event, newSale); err != nil {
 			return Hold{}, err
 		}
 	}
@@ -97,7 +99,7 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 		if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
 			return Hold{}, err
 		}
-		taken, err := seats.HoldFor(ctx, tx, id.Event, id.Key, caller.ID, until, adds, false)
+		taken, err := seats.HoldFor(ctx, tx, id.Event, id.Key, caller.ID, until, caller.reach(event.Channels), adds, false)
 		if err != nil {
 			return Hold{}, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"seatfence/db"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 // The statuses of an event, and what its organizer may change each to.
@@ -50,16 +51,20 @@ type Event struct {
 	Status       string
 	SaleStartsAt time.Time
 	SaleEndsAt   time.Time
+	OrphanRule   bool // whether a choice of seats may leave one alone
+	OrderLimit   *int // seats of one hold or booking, if fewer than the server's limit
 	ServerTime   time.Time
 }
 
-// EventDetail is an event with its prices and areas and how much of each is left.
+// EventDetail is an event with its prices and areas and how much of each is left to the caller.
 type EventDetail struct {
 	Event
+	PriceList
 	Sections []Section
 }
 
-// Section counts the seats of a section, or the places of an area (Area set), of one category and price. FirstSeat orders them.
+// Section counts the seats of a section, or the places of an area (Area set), of one category. Price is that of the event's first ticket
+// type now; FirstSeat orders them.
 type Section struct {
 	Name      string
 	Area      *int32
@@ -81,7 +86,7 @@ type EventPage struct {
 
 // Events lists events by their start: for a key those of its organizer, drafts included; for a buyer everybody's that are not drafts.
 func (s *Service) Events(ctx context.Context, caller Caller, page EventPage, n int) ([]Event, error) {
-	p := db.EventListParams{AfterStart: page.AfterStart, AfterID: page.AfterID, MaxRows: int32(n)}
+	p := db.EventListParams{AfterStart: page.AfterStart, AfterID: page.AfterID, MaxRows: int32(n), Only: caller.only()}
 	if caller.Kind != Buyer {
 		p.OrganizerID = &caller.Organizer
 	}
@@ -96,18 +101,29 @@ func (s *Service) Events(ctx context.Context, caller Caller, page EventPage, n i
 	return list, nil
 }
 
-// Event returns one event with its sections.
-func (s *Service) Event(ctx context.Context, caller Caller, id seats.EventID) (EventDetail, error) {
-	event, err := s.EventHead(ctx, caller, id)
-	if err != nil {
-		return EventDetail{}, err
-	}
-	parts, err := sections(ctx, s.pool, id)
-	return EventDetail{event, parts}, answer(err)
+// Event returns one event with its sections and prices.
+func (s *Service) Event(ctx context.Context, caller Caller, id seats.EventID) (detail EventDetail, err error) {
+	err = db.Snapshot(ctx, s.pool, func(tx pgx.Tx) error {
+		if detail.Event, err = readEvent(ctx, tx, caller, id); err != nil {
+			return err
+		}
+		if detail.PriceList, err = readPrices(ctx, tx, id); err != nil {
+			return err
+		}
+		reach, err := reachOf(ctx, tx, caller, id)
+		if err != nil {
+			return err
+		}
+		detail.Sections, err = sections(ctx, tx, id, reach)
+		return err
+	})
+	return detail, answer(err)
 }
 
-func sections(ctx context.Context, conn db.DBTX, id seats.EventID) ([]Section, error) {
-	rows, err := queries.EventAvailability(ctx, conn, int64(id))
+func sections(ctx context.Context, conn db.DBTX, id seats.EventID, reach seats.Reach) ([]Section, error) {
+	rows, err := queries.EventAvailability(ctx, conn, db.EventAvailabilityParams{
+		EventID: int64(id), AnyChannel: reach.All, Channels: reach.Channels,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("count seats: %w", err)
 	}
@@ -124,26 +140,22 @@ func sections(ctx context.Context, conn db.DBTX, id seats.EventID) ([]Section, e
 // EventHead returns the event without counting its seats, if the caller may know it. A key knows its organizer's events, a buyer all but
 // drafts.
 func (s *Service) EventHead(ctx context.Context, caller Caller, id seats.EventID) (Event, error) {
-	row, err := queries.EventGet(ctx, s.pool, int64(id))
+	event, err := readEvent(ctx, s.pool, caller, id)
+	return event, answer(err)
+}
+
+func readEvent(ctx context.Context, conn db.DBTX, caller Caller, id seats.EventID) (Event, error) {
+	row, err := queries.EventGet(ctx, conn, int64(id))
 	switch {
-	case db.NotFound(err):
+	case db.NotFound(err), err == nil && !caller.sees(id, row.OrganizerID, row.Status):
 		return Event{}, ErrNotFound
 	case err != nil:
-		return Event{}, answer(fmt.Errorf("read event: %w", err))
-	case !caller.sees(row.OrganizerID, row.Status):
-		return Event{}, ErrNotFound
+		return Event{}, fmt.Errorf("read event: %w", err)
 	}
 	return eventOf(row), nil
 }
 
-func (c Caller) sees(organizer int64, status string) bool {
-	if c.Kind == Buyer {
-		return status != StatusDraft
-	}
-	return c.Organizer == organizer
-}
-
-// EventChange says what of an event to change; nil leaves a field as it is.
+// EventChange says what of an event to change; nil leaves a field as it is. An OrderLimit of 0 takes the limit away.
 type EventChange struct {
 	Name         *string
 	Venue        *string
@@ -151,6 +163,8 @@ type EventChange struct {
 	Status       *string
 	SaleStartsAt *time.Time
 	SaleEndsAt   *time.Time
+	OrphanRule   *bool
+	OrderLimit   *int
 }
 
 // A change of an event first waits for its row alone. Where a crowd is buying that can take for ever, and the queue of the whole table is
@@ -171,17 +185,24 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 	if err := checkTimes(change.StartsAt, change.SaleStartsAt, change.SaleEndsAt); err != nil {
 		return Event{}, err
 	}
+	if !caller.knows(id, caller.Organizer) {
+		return Event{}, ErrNotFound
+	}
+	limit, err := orderLimit(change.OrderLimit)
+	if err != nil {
+		return Event{}, err
+	}
 	from := []string{StatusDraft, StatusOnSale, StatusPaused, StatusEnded}
 	if change.Status != nil {
 		from = reachableFrom[*change.Status]
 	}
 	var row db.EventUpdateRow
-	var err error
 	for try := range changeTries {
 		row, err = s.writeEvent(ctx, try > 0, db.EventUpdateParams{
 			ID: int64(id), OrganizerID: caller.Organizer, FromStatus: from,
 			Name: change.Name, Venue: change.Venue, StartsAt: change.StartsAt, Status: change.Status,
 			SaleStartsAt: change.SaleStartsAt, SaleEndsAt: change.SaleEndsAt,
+			OrphanRule: change.OrphanRule, SetOrderLimit: change.OrderLimit != nil, OrderLimit: limit,
 		})
 		if !db.LockTimedOut(err) && !db.Canceled(err) {
 			break
@@ -243,11 +264,32 @@ func eventOf(r db.EventGetRow) Event {
 	return Event{
 		ID: seats.EventID(r.ID), Organizer: r.OrganizerID, Name: r.Name, Venue: r.Venue, StartsAt: r.StartsAt.UTC(), Timezone: r.Timezone,
 		Currency: r.Currency, Payment: r.Payment, Status: r.Status, SaleStartsAt: r.SaleStartsAt.UTC(), SaleEndsAt: r.SaleEndsAt.UTC(),
-		ServerTime: r.ServerTime.UTC(),
+		OrphanRule: r.OrphanRule, OrderLimit: orderLimitOf(r.OrderLimit), ServerTime: r.ServerTime.UTC(),
 	}
 }
 
-// NewEvent is an event to be made: what it is, and the house it is sold in.
+// orderLimit is the limit as it is stored, which has no 0.
+func orderLimit(n *int) (*int32, error) {
+	if n == nil || *n == 0 {
+		return nil, nil
+	}
+	if *n < 0 || *n > seats.MaxSeats {
+		return nil, invalid("/order_limit", "bad_count", "an order has at least one seat")
+	}
+	limit := int32(*n)
+	return &limit, nil
+}
+
+func orderLimitOf(stored *int32) *int {
+	if stored == nil {
+		return nil
+	}
+	n := int(*stored)
+	return &n
+}
+
+// NewEvent is an event to be made: what it is, the house it is sold in, and what that costs. The prices of an inline House are part of
+// it, and Prices adds to them.
 type NewEvent struct {
 	Name         string
 	Venue        string
@@ -258,7 +300,10 @@ type NewEvent struct {
 	Status       string // draft or on_sale
 	SaleStartsAt time.Time
 	SaleEndsAt   time.Time
-	House        seats.House
+	OrphanRule   bool
+	OrderLimit   *int
+	House        plan.House
+	PriceList
 }
 
 // CreateEvent makes an event with all its seats. Its idempotency keys are those of event 0.
@@ -266,7 +311,18 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 	if caller.Kind != Organizer {
 		return Event{}, false, ErrForbidden
 	}
+	if caller.Events != nil {
+		return Event{}, false, ErrForbidden // of which nobody has said that they may know it
+	}
 	if err := spec.check(); err != nil {
+		return Event{}, false, err
+	}
+	layout, prices := spec.House.Plan().Layout(), spec.prices()
+	if err := prices.check(layout.Categories); err != nil {
+		return Event{}, false, err
+	}
+	limit, err := orderLimit(spec.OrderLimit)
+	if err != nil {
 		return Event{}, false, err
 	}
 	return once(ctx, s, 0, caller, key, func(ctx context.Context) (Event, error) {
@@ -279,11 +335,14 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 			if err := queries.EventInsert(ctx, tx, db.EventInsertParams{
 				ID: int64(id), OrganizerID: caller.Organizer, Name: spec.Name, Venue: spec.Venue, StartsAt: spec.StartsAt,
 				Timezone: spec.Timezone, Currency: spec.Currency, Payment: spec.Payment, Status: spec.Status,
-				SaleStartsAt: spec.SaleStartsAt, SaleEndsAt: spec.SaleEndsAt,
+				SaleStartsAt: spec.SaleStartsAt, SaleEndsAt: spec.SaleEndsAt, OrphanRule: spec.OrphanRule, OrderLimit: limit,
 			}); err != nil {
 				return err
 			}
-			if err := seats.Build(ctx, tx, id, spec.House); err != nil {
+			if err := seats.Build(ctx, tx, id, layout); err != nil {
+				return err
+			}
+			if err := writePrices(ctx, tx, id, 0, prices, layout.Categories); err != nil {
 				return err
 			}
 			if err := queries.SeatsAnalyze(ctx, tx); err != nil {
@@ -298,6 +357,18 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 		})
 		return event, err
 	}, recalled[Event])
+}
+
+// prices are those of the inline house, and the others.
+func (e NewEvent) prices() PriceList {
+	list := e.PriceList
+	if len(list.Types) == 0 {
+		list.Types = []string{standardType}
+	}
+	for _, c := range e.House.Categories {
+		list.Prices = append(list.Prices, Price{Category: c.Name, Type: list.Types[0], Amount: c.Price})
+	}
+	return list
 }
 
 func (e NewEvent) check() error {

@@ -46,10 +46,11 @@ type HeldSeat struct {
 	Owned bool `json:"owned"`
 }
 
-// AreaPlaces asks for a number of places of a general admission area.
+// AreaPlaces asks for a number of places of a general admission area, as a ticket type or "" for the event's first.
 type AreaPlaces struct {
 	Area     int32
 	Quantity int
+	Type     string
 }
 
 // HoldRequest asks for named seats or for places of an area. PageSession names the live page that it comes from.
@@ -102,14 +103,14 @@ func (s *Service) hold(ctx context.Context, tx pgx.Tx, caller Caller, req HoldRe
 	if err != nil {
 		return Hold{}, err
 	}
-	wants, err := s.choose(ctx, tx, req.Event, req.Seats, req.Places, patience)
+	wants, err := s.choose(ctx, tx, req.Event, caller.reach(event.Channels), req.Seats, req.Places, patience)
 	if err != nil {
 		return Hold{}, err
 	}
 	if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
 		return Hold{}, err
 	}
-	taken, err := seats.HoldFor(ctx, tx, req.Event, id, caller.ID, made.ExpiresAt, wants, req.Places != nil)
+	taken, err := seats.HoldFor(ctx, tx, req.Event, id, caller.ID, made.ExpiresAt, caller.reach(event.Channels), wants, req.Places != nil)
 	if err != nil {
 		return Hold{}, err
 	}
@@ -143,7 +144,7 @@ func (s *Service) GetHold(ctx context.Context, caller Caller, id HoldID) (hold H
 
 func (s *Service) readHold(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID) (Hold, error) {
 	row, err := queries.HoldGet(ctx, tx, db.HoldGetParams{EventID: int64(id.Event), ID: id.Key})
-	if db.NotFound(err) || err == nil && !caller.owns(row.Hold.Buyer, row.OrganizerID) {
+	if db.NotFound(err) || err == nil && !caller.owns(id.Event, row.Hold.Buyer, row.OrganizerID) {
 		return Hold{}, ErrNotFound
 	}
 	if err != nil {

@@ -205,7 +205,7 @@ func TestLiveHoldKeepsItsPriceAndItsWindow(t *testing.T) {
 	ctx, w := setup(t)
 	lena := Buyer()
 	hold := w.MustHold(t, lena, 1)
-	if _, err := w.Pool.Exec(ctx, "UPDATE seats SET price = price * 2"); err != nil {
+	if _, err := w.Pool.Exec(ctx, "UPDATE prices SET amount = amount * 2"); err != nil {
 		t.Fatal(err)
 	}
 	end := time.Now().Add(-time.Second)

@@ -32,14 +32,31 @@ func lockEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID, 
 
 // lockVisible is lockEvent for an event in any status that the caller may know.
 func lockVisible(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID) (db.EventLockForSaleRow, error) {
-	event, err := queries.EventLockForSale(ctx, tx, int64(id))
+	event, err := queries.EventLockForSale(ctx, tx, db.EventLockForSaleParams{ID: int64(id), Caller: caller.ID})
 	switch {
-	case db.NotFound(err), err == nil && !caller.sees(event.OrganizerID, event.Status):
+	case db.NotFound(err), err == nil && !caller.sees(id, event.OrganizerID, event.Status):
 		return event, ErrNotFound
 	case err != nil:
 		return event, fmt.Errorf("lock event: %w", err)
 	}
 	return event, nil
+}
+
+// reach is what the caller may sell of an event, of which channels are those that it may sell from.
+func (c Caller) reach(channels []int32) seats.Reach {
+	return seats.Reach{All: c.Kind == Organizer, Channels: channels}
+}
+
+// reachOf is reach for those who only look.
+func reachOf(ctx context.Context, conn db.DBTX, caller Caller, event seats.EventID) (seats.Reach, error) {
+	if caller.Kind == Organizer {
+		return seats.Reach{All: true}, nil
+	}
+	channels, err := queries.ChannelsAllowed(ctx, conn, db.ChannelsAllowedParams{ID: int64(event), Caller: caller.ID})
+	if err != nil {
+		return seats.Reach{}, fmt.Errorf("read channels: %w", err)
+	}
+	return caller.reach(channels), nil
 }
 
 func onSale(status string, started, ended bool, kind saleKind) error {
@@ -111,8 +128,6 @@ func checkEach(pointer string, wants []seats.Want) error {
 			return invalid(at, "bad_seat", "a seat's id is a positive number")
 		case seen[w.ID]:
 			return invalid(at, "duplicate_seat", "seat %d stands earlier in the list", w.ID)
-		case w.Type != seats.Standard:
-			return invalid(at, "unknown_type", "the event has no ticket type of this name")
 		}
 		seen[w.ID] = true
 	}
@@ -120,9 +135,9 @@ func checkEach(pointer string, wants []seats.Want) error {
 }
 
 // choose returns the seats to write: the named ones, their rows locked in id order when there are several, or free places of the area.
-func (s *Service) choose(ctx context.Context, tx pgx.Tx, event seats.EventID, wants []seats.Want, places *AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
+func (s *Service) choose(ctx context.Context, tx pgx.Tx, event seats.EventID, reach seats.Reach, wants []seats.Want, places *AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
 	if places != nil {
-		return s.pick(ctx, tx, event, *places, patience)
+		return s.pick(ctx, tx, event, reach, *places, patience)
 	}
 	if len(wants) == 1 {
 		return wants, nil
@@ -151,7 +166,7 @@ func (s *Service) choosing(ctx context.Context, fn func(tx pgx.Tx, patience seat
 }
 
 // pick chooses free places of the area, looking first where this node found some last.
-func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, places AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
+func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, reach seats.Reach, places AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
 	area, err := queries.AreaGet(ctx, tx, db.AreaGetParams{EventID: int64(event), ID: places.Area})
 	if db.NotFound(err) {
 		return nil, ErrNotFound
@@ -160,12 +175,17 @@ func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, plac
 		return nil, fmt.Errorf("read area: %w", err)
 	}
 	cursor := s.cursor(event, area.ID)
-	ids, err := seats.PickPlaces(ctx, tx, event, seats.Range{First: area.FirstSeat, Beyond: area.FirstSeat + area.Capacity}, cursor.Load(), places.Quantity, patience)
+	within := seats.Area{ID: area.ID, First: area.FirstSeat, Beyond: area.Beyond}
+	ids, err := seats.PickPlaces(ctx, tx, event, within, reach, cursor.Load(), places.Quantity, patience)
 	if err != nil {
 		return nil, fmt.Errorf("pick places: %w", err)
 	}
 	cursor.Store(slices.Max(ids) + 1)
-	return seats.Any(ids...), nil
+	wants := seats.Any(ids...)
+	for i := range wants {
+		wants[i].Type = places.Type
+	}
+	return wants, nil
 }
 
 // maxAlternatives is how many free seats a refusal names.
@@ -186,25 +206,32 @@ func (s *Service) refusal(ctx context.Context, err error, caller Caller, event s
 	case !errors.Is(err, errLost):
 		return err
 	}
-	rows, err := seats.ByID(ctx, s.pool, event, seats.IDs(wants))
+	if len(wants) == 0 {
+		return ErrBusy
+	}
+	reach, err := reachOf(ctx, s.pool, caller, event)
+	if err != nil {
+		return answer(err)
+	}
+	rows, err := seats.ByID(ctx, s.pool, event, reach, seats.IDs(wants))
 	if err != nil {
 		return answer(fmt.Errorf("read lost seats: %w", err))
 	}
 	refusal := &SeatsError{Seats: losers(caller, event, wants, rows)}
-	switch {
-	case len(wants) == 0:
-		return ErrBusy
-	case len(refusal.Seats) == 0:
+	if len(refusal.Seats) == 0 {
+		if err := s.soldAs(ctx, event, wants, rows); err != nil {
+			return answer(err)
+		}
 		return Busy(seats.IDs(wants)) // free again, or free all along for a moment too late
 	}
 	refusal.Code = codeOf(refusal.Seats)
 	if refusal.Code == CodeSeatTaken || refusal.Code == CodeSeatYours {
-		lost := refusal.Seats[0]
-		var prices []int64
+		var categories []int32
 		for _, r := range rows {
-			prices = append(prices, r.Price)
+			categories = append(categories, r.CategoryID)
 		}
-		refusal.Alternatives, err = seats.Near(ctx, s.pool, event, lost.ID, prices, seats.IDs(wants), maxAlternatives)
+		lost := refusal.Seats[0]
+		refusal.Alternatives, err = seats.Near(ctx, s.pool, event, reach, lost.ID, categories, seats.IDs(wants), maxAlternatives)
 		if err != nil {
 			return answer(fmt.Errorf("look for other seats: %w", err))
 		}

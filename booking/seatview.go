@@ -21,18 +21,17 @@ type House struct {
 // Seats returns the state of an event's seats as of Event.ServerTime. Section, if not nil, limits the numbered seats to that section.
 func (s *Service) Seats(ctx context.Context, caller Caller, id seats.EventID, section *string) (house House, err error) {
 	err = db.Snapshot(ctx, s.pool, func(tx pgx.Tx) error {
-		row, err := queries.EventGet(ctx, tx, int64(id))
-		if db.NotFound(err) || err == nil && !caller.sees(row.OrganizerID, row.Status) {
-			return ErrNotFound
+		if house.Event, err = readEvent(ctx, tx, caller, id); err != nil {
+			return err
 		}
+		reach, err := reachOf(ctx, tx, caller, id)
 		if err != nil {
-			return fmt.Errorf("read event: %w", err)
+			return err
 		}
-		house.Event = eventOf(row)
-		if house.Seats, err = seats.List(ctx, tx, id, section); err != nil {
+		if house.Seats, err = seats.List(ctx, tx, id, reach, section); err != nil {
 			return fmt.Errorf("list seats: %w", err)
 		}
-		parts, err := sections(ctx, tx, id)
+		parts, err := sections(ctx, tx, id, reach)
 		if err != nil {
 			return err
 		}
@@ -53,7 +52,11 @@ func (s *Service) SeatsByID(ctx context.Context, caller Caller, id seats.EventID
 	if err != nil {
 		return House{}, err
 	}
-	rows, err := seats.ByID(ctx, s.pool, id, ids)
+	reach, err := reachOf(ctx, s.pool, caller, id)
+	if err != nil {
+		return House{}, answer(err)
+	}
+	rows, err := seats.ByID(ctx, s.pool, id, reach, ids)
 	if err != nil {
 		return House{}, answer(fmt.Errorf("read seats: %w", err))
 	}
@@ -66,17 +69,14 @@ func (s *Service) SeatsByID(ctx context.Context, caller Caller, id seats.EventID
 
 // Seat returns one seat.
 func (s *Service) Seat(ctx context.Context, caller Caller, event seats.EventID, id seats.ID) (seats.Seat, error) {
-	if _, err := s.EventHead(ctx, caller, event); err != nil {
-		return seats.Seat{}, err
-	}
-	rows, err := seats.ByID(ctx, s.pool, event, []seats.ID{id})
+	house, err := s.SeatsByID(ctx, caller, event, []seats.ID{id})
 	switch {
 	case err != nil:
-		return seats.Seat{}, answer(fmt.Errorf("read seat: %w", err))
-	case len(rows) == 0:
+		return seats.Seat{}, err
+	case len(house.Seats) == 0:
 		return seats.Seat{}, ErrNotFound
 	}
-	return rows[0].Seat, nil
+	return house.Seats[0], nil
 }
 
 // SeatHistory is changes of a seat, newest first, and the event's zone.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,22 +48,44 @@ type Kind int
 const (
 	Buyer     Kind = iota // an anonymous session
 	Partner               // an API key that sells for an organizer
-	Organizer             // an API key of the organizer
+	Organizer             // the organizer: one of its keys, or of its staff
 )
 
-// Caller is who asks. ID is the session's or the key's id: the opaque buyer that seats, holds and idempotency keys carry.
+// Caller is who asks. ID is the session's, the key's or the user's id: the opaque buyer that seats, holds and idempotency keys carry.
 type Caller struct {
 	Kind      Kind
 	ID        uuid.UUID
-	Organizer int64 // 0 for buyers
+	Organizer int64           // 0 for buyers
+	Events    []seats.EventID // all that the caller may know of the organizer's; nil is every one
+	Staff     bool            // a person who has signed in, and no key
 }
 
 // owns reports whether the caller may see and use what belongs to owner in an organizer's event.
-func (c Caller) owns(owner uuid.UUID, organizer int64) bool {
+func (c Caller) owns(event seats.EventID, owner uuid.UUID, organizer int64) bool {
 	if c.Kind == Organizer {
-		return c.Organizer == organizer
+		return c.knows(event, organizer)
 	}
 	return c.ID == owner
+}
+
+// sees reports whether the caller may know of an event.
+func (c Caller) sees(event seats.EventID, organizer int64, status string) bool {
+	if c.Kind == Buyer {
+		return status != StatusDraft
+	}
+	return c.knows(event, organizer)
+}
+
+func (c Caller) knows(event seats.EventID, organizer int64) bool {
+	return c.Organizer == organizer && (c.Events == nil || slices.Contains(c.Events, event))
+}
+
+// only is c.Events as queries take it.
+func (c Caller) only() (ids []int64) {
+	for _, id := range c.Events {
+		ids = append(ids, int64(id))
+	}
+	return ids
 }
 
 // Idempotency is a caller's key for one request and a fingerprint of the request.

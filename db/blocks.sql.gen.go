@@ -38,7 +38,7 @@ func (q *Queries) BlockInsert(ctx context.Context, db DBTX, arg BlockInsertParam
 }
 
 const blockLock = `-- name: BlockLock :one
-SELECT event_id, id, reason, created_by, created_at, removed_at FROM blocks WHERE event_id = $1 AND id = $2 FOR UPDATE
+SELECT event_id, id, reason, created_by, created_at, removed_at, plan_version FROM blocks WHERE event_id = $1 AND id = $2 FOR UPDATE
 `
 
 type BlockLockParams struct {
@@ -56,6 +56,7 @@ func (q *Queries) BlockLock(ctx context.Context, db DBTX, arg BlockLockParams) (
 		&i.CreatedBy,
 		&i.CreatedAt,
 		&i.RemovedAt,
+		&i.PlanVersion,
 	)
 	return i, err
 }

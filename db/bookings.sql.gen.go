@@ -74,18 +74,20 @@ SELECT b.event_id, b.id, b.number, b.buyer, b.status, b.buyer_name, b.buyer_emai
 WHERE ($1::bigint IS NULL OR e.organizer_id = $1)
   AND ($2::uuid IS NULL OR b.buyer = $2)
   AND ($3::bigint IS NULL OR b.event_id = $3)
-  AND ($4::text IS NULL OR lower(b.buyer_email) = lower($4))
-  AND ($5::text IS NULL OR b.payment_reference = $5 OR b.number = $5)
-  AND ($6::text IS NULL OR b.status = $6)
-  AND (b.created_at, b.event_id, b.id) < ($7::timestamptz, $8::bigint, $9::uuid)
+  AND ($4::bigint[] IS NULL OR b.event_id = ANY($4))
+  AND ($5::text IS NULL OR lower(b.buyer_email) = lower($5))
+  AND ($6::text IS NULL OR b.payment_reference = $6 OR b.number = $6)
+  AND ($7::text IS NULL OR b.status = $7)
+  AND (b.created_at, b.event_id, b.id) < ($8::timestamptz, $9::bigint, $10::uuid)
 ORDER BY b.created_at DESC, b.event_id DESC, b.id DESC
-LIMIT $10
+LIMIT $11
 `
 
 type BookingListParams struct {
 	OrganizerID *int64
 	Buyer       *uuid.UUID
 	EventID     *int64
+	Only        []int64
 	Email       *string
 	Reference   *string
 	Status      *string
@@ -107,6 +109,7 @@ func (q *Queries) BookingList(ctx context.Context, db DBTX, arg BookingListParam
 		arg.OrganizerID,
 		arg.Buyer,
 		arg.EventID,
+		arg.Only,
 		arg.Email,
 		arg.Reference,
 		arg.Status,
@@ -238,31 +241,42 @@ func (q *Queries) BookingsConfirmed(ctx context.Context, db DBTX, arg BookingsCo
 
 const sell = `-- name: Sell :many
 WITH ev AS (
-    SELECT e.id, e.currency, e.timezone, e.payment FROM events e
+    SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e
     WHERE e.id = $1 AND e.status = 'on_sale'
       AND ($2::bigint IS NULL OR e.organizer_id = $2)
       AND ($3::uuid IS NOT NULL
            OR (e.sale_starts_at <= statement_timestamp() AND e.sale_ends_at > statement_timestamp()))
     FOR SHARE
-), want AS (
-    SELECT unnest($4::integer[]) AS id, unnest($5::bigint[]) AS fence, unnest($6::bigint[]) AS price,
-           unnest($7::text[]) AS type, unnest($8::text[]) AS code
+), own AS (
+    SELECT k.channel_id FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $4::uuid
+), allowed AS (
+    SELECT channel_id FROM own
+    UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM own)
+    UNION ALL SELECT c.id FROM channels c, ev
+    WHERE c.event_id = $1 AND ev.starts_at - c.release_before <= statement_timestamp() AND NOT EXISTS (SELECT 1 FROM own)
+), asked AS (
+    SELECT unnest($5::integer[]) AS id, unnest($6::bigint[]) AS fence, unnest($7::bigint[]) AS price,
+           unnest($8::text[]) AS type, unnest($9::text[]) AS code
+), want AS MATERIALIZED (
+    SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
+    FROM asked a JOIN seats s ON s.event_id = $1 AND s.id = a.id
+    LEFT JOIN prices_now p ON p.event_id = $1 AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), sold AS (
     UPDATE seats s
-    SET buyer = $9::uuid, booking_id = $10::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
+    SET buyer = $4::uuid, booking_id = $10::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
     FROM ev, want w
     WHERE s.event_id = $1 AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (w.fence < 0 OR s.fence = w.fence)
-      AND ($11::boolean OR ev.payment = 'none' OR s.price = 0)
+      AND w.price IS NOT NULL AND ($11::boolean OR ev.payment = 'none' OR w.price = 0)
       AND ($3::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = $12::boolean)
+      AND ($13::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
       AND CASE WHEN $3::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
                ELSE s.hold_id = $3 END
-    RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code,
-              CASE WHEN w.price < 0 THEN s.price ELSE w.price END AS price, ev.currency, ev.timezone
+    RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code, w.price, ev.currency, ev.timezone
 ), booked AS (
     INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, payment_reference, hold_id, total, currency, created_at)
-    SELECT $1, $10, $13, $9, $14, $15, $16, $3,
+    SELECT $1, $10, $14, $4, $15, $16, $17, $3,
            sum(price), min(currency), statement_timestamp()
     FROM sold HAVING count(*) > 0
 ), ticketed AS (
@@ -270,13 +284,13 @@ WITH ev AS (
     SELECT $1, $10, id, fence, type, price, code FROM sold
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $1, id, fence, 'sold', $9, $10, statement_timestamp() FROM sold
+    SELECT $1, id, fence, 'sold', $4, $10, statement_timestamp() FROM sold
 ), posted AS (
     INSERT INTO outbox (event_id, booking_id, kind, created_at)
     SELECT $1, $10, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
 ), answered AS (
     INSERT INTO idempotency_keys (event_id, caller, key, fingerprint, result, created_at)
-    SELECT $1, $9, $17::text, $18::bytea,
+    SELECT $1, $4, $18::text, $19::bytea,
            jsonb_build_object('booking', $10), statement_timestamp()
     FROM sold HAVING count(*) > 0
 )
@@ -289,15 +303,16 @@ type SellParams struct {
 	EventID          int64
 	OrganizerID      *int64
 	HoldID           *uuid.UUID
+	Buyer            uuid.UUID
 	Ids              []int32
 	Fences           []int64
 	Prices           []int64
 	Types            []string
 	Codes            []string
-	Buyer            uuid.UUID
 	BookingID        uuid.UUID
 	Trusted          bool
 	Places           bool
+	AnyChannel       bool
 	Number           string
 	BuyerName        string
 	BuyerEmail       string
@@ -325,21 +340,23 @@ type SellRow struct {
 // zero rows sold means nothing written. A used idempotency key fails the whole statement (23505).
 //
 //	hold_id   sells what this hold still owns, by the fences it was given; NULL sells what is free or whose hold has run out
-//	fences    the fence to expect, or -1; prices: the price that was promised, or -1 for the seat's own
+//	fences    the fence to expect, or -1; prices: the price that was promised, or -1 for what the type costs now
+//	types     "" is the event's first
 func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow, error) {
 	rows, err := db.Query(ctx, sell,
 		arg.EventID,
 		arg.OrganizerID,
 		arg.HoldID,
+		arg.Buyer,
 		arg.Ids,
 		arg.Fences,
 		arg.Prices,
 		arg.Types,
 		arg.Codes,
-		arg.Buyer,
 		arg.BookingID,
 		arg.Trusted,
 		arg.Places,
+		arg.AnyChannel,
 		arg.Number,
 		arg.BuyerName,
 		arg.BuyerEmail,

@@ -9,6 +9,42 @@ import (
 	"context"
 )
 
+// iteratorForPriceInsert implements pgx.CopyFromSource.
+type iteratorForPriceInsert struct {
+	rows                 []PriceInsertParams
+	skippedFirstNextCall bool
+}
+
+func (r *iteratorForPriceInsert) Next() bool {
+	if len(r.rows) == 0 {
+		return false
+	}
+	if !r.skippedFirstNextCall {
+		r.skippedFirstNextCall = true
+		return true
+	}
+	r.rows = r.rows[1:]
+	return len(r.rows) > 0
+}
+
+func (r iteratorForPriceInsert) Values() ([]interface{}, error) {
+	return []interface{}{
+		r.rows[0].EventID,
+		r.rows[0].CategoryID,
+		r.rows[0].TypeID,
+		r.rows[0].StartsAt,
+		r.rows[0].Amount,
+	}, nil
+}
+
+func (r iteratorForPriceInsert) Err() error {
+	return nil
+}
+
+func (q *Queries) PriceInsert(ctx context.Context, db DBTX, arg []PriceInsertParams) (int64, error) {
+	return db.CopyFrom(ctx, []string{"prices"}, []string{"event_id", "category_id", "type_id", "starts_at", "amount"}, &iteratorForPriceInsert{rows: arg})
+}
+
 // iteratorForSeatInsert implements pgx.CopyFromSource.
 type iteratorForSeatInsert struct {
 	rows                 []SeatInsertParams
@@ -36,7 +72,6 @@ func (r iteratorForSeatInsert) Values() ([]interface{}, error) {
 		r.rows[0].Number,
 		r.rows[0].CategoryID,
 		r.rows[0].AreaID,
-		r.rows[0].Price,
 	}, nil
 }
 
@@ -45,5 +80,46 @@ func (r iteratorForSeatInsert) Err() error {
 }
 
 func (q *Queries) SeatInsert(ctx context.Context, db DBTX, arg []SeatInsertParams) (int64, error) {
-	return db.CopyFrom(ctx, []string{"seats"}, []string{"event_id", "id", "section", "row_label", "number", "category_id", "area_id", "price"}, &iteratorForSeatInsert{rows: arg})
+	return db.CopyFrom(ctx, []string{"seats"}, []string{"event_id", "id", "section", "row_label", "number", "category_id", "area_id"}, &iteratorForSeatInsert{rows: arg})
+}
+
+// iteratorForSpotInsert implements pgx.CopyFromSource.
+type iteratorForSpotInsert struct {
+	rows                 []SpotInsertParams
+	skippedFirstNextCall bool
+}
+
+func (r *iteratorForSpotInsert) Next() bool {
+	if len(r.rows) == 0 {
+		return false
+	}
+	if !r.skippedFirstNextCall {
+		r.skippedFirstNextCall = true
+		return true
+	}
+	r.rows = r.rows[1:]
+	return len(r.rows) > 0
+}
+
+func (r iteratorForSpotInsert) Values() ([]interface{}, error) {
+	return []interface{}{
+		r.rows[0].EventID,
+		r.rows[0].SeatID,
+		r.rows[0].Line,
+		r.rows[0].Run,
+		r.rows[0].Pos,
+		r.rows[0].Distance,
+		r.rows[0].X,
+		r.rows[0].Y,
+		r.rows[0].Attributes,
+		r.rows[0].Tags,
+	}, nil
+}
+
+func (r iteratorForSpotInsert) Err() error {
+	return nil
+}
+
+func (q *Queries) SpotInsert(ctx context.Context, db DBTX, arg []SpotInsertParams) (int64, error) {
+	return db.CopyFrom(ctx, []string{"spots"}, []string{"event_id", "seat_id", "line", "run", "pos", "distance", "x", "y", "attributes", "tags"}, &iteratorForSpotInsert{rows: arg})
 }

@@ -8,10 +8,12 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const areaGet = `-- name: AreaGet :one
-SELECT event_id, id, name, category_id, first_seat, capacity FROM areas WHERE event_id = $1 AND id = $2
+SELECT event_id, id, name, category_id, first_seat, capacity, beyond FROM areas WHERE event_id = $1 AND id = $2
 `
 
 type AreaGetParams struct {
@@ -29,13 +31,14 @@ func (q *Queries) AreaGet(ctx context.Context, db DBTX, arg AreaGetParams) (Area
 		&i.CategoryID,
 		&i.FirstSeat,
 		&i.Capacity,
+		&i.Beyond,
 	)
 	return i, err
 }
 
 const areaInsert = `-- name: AreaInsert :exec
-INSERT INTO areas (event_id, id, name, category_id, first_seat, capacity)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO areas (event_id, id, name, category_id, first_seat, beyond, capacity)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 `
 
 type AreaInsertParams struct {
@@ -44,6 +47,7 @@ type AreaInsertParams struct {
 	Name       string
 	CategoryID int32
 	FirstSeat  int32
+	Beyond     int32
 	Capacity   int32
 }
 
@@ -54,6 +58,7 @@ func (q *Queries) AreaInsert(ctx context.Context, db DBTX, arg AreaInsertParams)
 		arg.Name,
 		arg.CategoryID,
 		arg.FirstSeat,
+		arg.Beyond,
 		arg.Capacity,
 	)
 	return err
@@ -75,18 +80,78 @@ func (q *Queries) CategoryInsert(ctx context.Context, db DBTX, arg CategoryInser
 	return err
 }
 
-const eventAvailability = `-- name: EventAvailability :many
-SELECT s.section, s.area_id, c.name AS category, s.price,
-       count(*) AS total,
-       count(*) FILTER (WHERE s.buyer IS NOT NULL) AS booked,
-       count(*) FILTER (WHERE s.block_id IS NOT NULL) AS blocked,
-       count(*) FILTER (WHERE s.held_until > statement_timestamp()) AS held,
-       min(s.id)::integer AS first_seat
-FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-WHERE s.event_id = $1
-GROUP BY s.section, s.area_id, c.name, s.price
-ORDER BY min(s.id)
+const categoryList = `-- name: CategoryList :many
+SELECT id, name FROM categories WHERE event_id = $1 ORDER BY id
 `
+
+type CategoryListRow struct {
+	ID   int32
+	Name string
+}
+
+func (q *Queries) CategoryList(ctx context.Context, db DBTX, eventID int64) ([]CategoryListRow, error) {
+	rows, err := db.Query(ctx, categoryList, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CategoryListRow
+	for rows.Next() {
+		var i CategoryListRow
+		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const channelsAllowed = `-- name: ChannelsAllowed :one
+SELECT (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
+             THEN ARRAY(SELECT k.channel_id FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
+             ELSE ARRAY(SELECT 0 UNION ALL SELECT c.id FROM channels c
+                        WHERE c.event_id = $1 AND e.starts_at - c.release_before <= statement_timestamp()) END)::integer[] AS channels
+FROM events e WHERE e.id = $1
+`
+
+type ChannelsAllowedParams struct {
+	ID     int64
+	Caller uuid.UUID
+}
+
+// The channels of EventLockForSale, for those who only look.
+func (q *Queries) ChannelsAllowed(ctx context.Context, db DBTX, arg ChannelsAllowedParams) ([]int32, error) {
+	row := db.QueryRow(ctx, channelsAllowed, arg.ID, arg.Caller)
+	var channels []int32
+	err := row.Scan(&channels)
+	return channels, err
+}
+
+const eventAvailability = `-- name: EventAvailability :many
+SELECT n.section, n.area_id, c.name AS category, coalesce(p.amount, 0)::bigint AS price, n.total, n.booked, n.blocked, n.held, n.first_seat
+FROM (
+    SELECT s.event_id, s.section, s.area_id, s.category_id, count(*) AS total, min(s.id)::integer AS first_seat,
+           count(*) FILTER (WHERE s.buyer IS NOT NULL) AS booked,
+           count(*) FILTER (WHERE s.held_until > statement_timestamp()) AS held,
+           count(*) FILTER (WHERE s.block_id IS NOT NULL
+               OR s.buyer IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+                  AND NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean) AS blocked
+    FROM seats s WHERE s.event_id = $3
+    GROUP BY s.event_id, s.section, s.area_id, s.category_id
+) n
+JOIN categories c ON c.event_id = n.event_id AND c.id = n.category_id
+LEFT JOIN prices_now p ON p.event_id = n.event_id AND p.category_id = n.category_id AND p.type_id = 1
+ORDER BY n.first_seat
+`
+
+type EventAvailabilityParams struct {
+	Channels   []int32
+	AnyChannel bool
+	EventID    int64
+}
 
 type EventAvailabilityRow struct {
 	Section   string
@@ -100,9 +165,10 @@ type EventAvailabilityRow struct {
 	FirstSeat int32
 }
 
-// One row per section (or area), category and price: how many of its seats are in which state now.
-func (q *Queries) EventAvailability(ctx context.Context, db DBTX, eventID int64) ([]EventAvailabilityRow, error) {
-	rows, err := db.Query(ctx, eventAvailability, eventID)
+// One row per section (or area) and category: how many of its seats are in which state now. What the caller has no channel for is
+// blocked to them.
+func (q *Queries) EventAvailability(ctx context.Context, db DBTX, arg EventAvailabilityParams) ([]EventAvailabilityRow, error) {
+	rows, err := db.Query(ctx, eventAvailability, arg.Channels, arg.AnyChannel, arg.EventID)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +212,7 @@ func (q *Queries) EventChangeLimits(ctx context.Context, db DBTX, arg EventChang
 }
 
 const eventGet = `-- name: EventGet :one
-SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, statement_timestamp()::timestamptz AS server_time FROM events WHERE id = $1
+SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, order_limit, statement_timestamp()::timestamptz AS server_time FROM events WHERE id = $1
 `
 
 type EventGetRow struct {
@@ -163,6 +229,11 @@ type EventGetRow struct {
 	SaleEndsAt   time.Time
 	CreatedAt    time.Time
 	UnwoundAt    *time.Time
+	PlanID       *int64
+	PlanVersion  *int32
+	Layout       int32
+	OrphanRule   bool
+	OrderLimit   *int32
 	ServerTime   time.Time
 }
 
@@ -183,14 +254,21 @@ func (q *Queries) EventGet(ctx context.Context, db DBTX, id int64) (EventGetRow,
 		&i.SaleEndsAt,
 		&i.CreatedAt,
 		&i.UnwoundAt,
+		&i.PlanID,
+		&i.PlanVersion,
+		&i.Layout,
+		&i.OrphanRule,
+		&i.OrderLimit,
 		&i.ServerTime,
 	)
 	return i, err
 }
 
 const eventInsert = `-- name: EventInsert :exec
-INSERT INTO events (id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO events (id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at,
+                    plan_id, plan_version, orphan_rule, order_limit)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+        $12, $13, $14, $15)
 `
 
 type EventInsertParams struct {
@@ -205,6 +283,10 @@ type EventInsertParams struct {
 	Status       string
 	SaleStartsAt time.Time
 	SaleEndsAt   time.Time
+	PlanID       *int64
+	PlanVersion  *int32
+	OrphanRule   bool
+	OrderLimit   *int32
 }
 
 func (q *Queries) EventInsert(ctx context.Context, db DBTX, arg EventInsertParams) error {
@@ -220,21 +302,27 @@ func (q *Queries) EventInsert(ctx context.Context, db DBTX, arg EventInsertParam
 		arg.Status,
 		arg.SaleStartsAt,
 		arg.SaleEndsAt,
+		arg.PlanID,
+		arg.PlanVersion,
+		arg.OrphanRule,
+		arg.OrderLimit,
 	)
 	return err
 }
 
 const eventList = `-- name: EventList :many
-SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, statement_timestamp()::timestamptz AS server_time FROM events
+SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, order_limit, statement_timestamp()::timestamptz AS server_time FROM events
 WHERE ($1::bigint IS NULL OR organizer_id = $1)
   AND (status <> 'draft' OR organizer_id = $1)
-  AND (starts_at, id) > ($2::timestamptz, $3::bigint)
+  AND ($2::bigint[] IS NULL OR id = ANY($2))
+  AND (starts_at, id) > ($3::timestamptz, $4::bigint)
 ORDER BY starts_at, id
-LIMIT $4
+LIMIT $5
 `
 
 type EventListParams struct {
 	OrganizerID *int64
+	Only        []int64
 	AfterStart  time.Time
 	AfterID     int64
 	MaxRows     int32
@@ -254,6 +342,11 @@ type EventListRow struct {
 	SaleEndsAt   time.Time
 	CreatedAt    time.Time
 	UnwoundAt    *time.Time
+	PlanID       *int64
+	PlanVersion  *int32
+	Layout       int32
+	OrphanRule   bool
+	OrderLimit   *int32
 	ServerTime   time.Time
 }
 
@@ -261,6 +354,7 @@ type EventListRow struct {
 func (q *Queries) EventList(ctx context.Context, db DBTX, arg EventListParams) ([]EventListRow, error) {
 	rows, err := db.Query(ctx, eventList,
 		arg.OrganizerID,
+		arg.Only,
 		arg.AfterStart,
 		arg.AfterID,
 		arg.MaxRows,
@@ -286,6 +380,11 @@ func (q *Queries) EventList(ctx context.Context, db DBTX, arg EventListParams) (
 			&i.SaleEndsAt,
 			&i.CreatedAt,
 			&i.UnwoundAt,
+			&i.PlanID,
+			&i.PlanVersion,
+			&i.Layout,
+			&i.OrphanRule,
+			&i.OrderLimit,
 			&i.ServerTime,
 		); err != nil {
 			return nil, err
@@ -299,11 +398,20 @@ func (q *Queries) EventList(ctx context.Context, db DBTX, arg EventListParams) (
 }
 
 const eventLockForSale = `-- name: EventLockForSale :one
-SELECT id, organizer_id, status, payment, currency, timezone,
-       (sale_starts_at <= statement_timestamp())::boolean AS sale_started,
-       (sale_ends_at <= statement_timestamp())::boolean AS sale_ended
-FROM events WHERE id = $1 FOR SHARE
+SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.order_limit,
+       (e.sale_starts_at <= statement_timestamp())::boolean AS sale_started,
+       (e.sale_ends_at <= statement_timestamp())::boolean AS sale_ended,
+       (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
+             THEN ARRAY(SELECT k.channel_id FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
+             ELSE ARRAY(SELECT 0 UNION ALL SELECT c.id FROM channels c
+                        WHERE c.event_id = $1 AND e.starts_at - c.release_before <= statement_timestamp()) END)::integer[] AS channels
+FROM events e WHERE e.id = $1 FOR SHARE
 `
+
+type EventLockForSaleParams struct {
+	ID     int64
+	Caller uuid.UUID
+}
 
 type EventLockForSaleRow struct {
 	ID          int64
@@ -312,13 +420,19 @@ type EventLockForSaleRow struct {
 	Payment     string
 	Currency    string
 	Timezone    string
+	Layout      int32
+	OrphanRule  bool
+	OrderLimit  *int32
 	SaleStarted bool
 	SaleEnded   bool
+	Channels    []int32
 }
 
 // Waits for a pause or cancel that is under way, and makes later ones wait for this sale.
-func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, id int64) (EventLockForSaleRow, error) {
-	row := db.QueryRow(ctx, eventLockForSale, id)
+// channels: those whose seats the caller may sell, 0 for none: a key that has channels here those alone, everybody else what is in none
+// or has released itself.
+func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, arg EventLockForSaleParams) (EventLockForSaleRow, error) {
+	row := db.QueryRow(ctx, eventLockForSale, arg.ID, arg.Caller)
 	var i EventLockForSaleRow
 	err := row.Scan(
 		&i.ID,
@@ -327,8 +441,12 @@ func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, id int64) (Even
 		&i.Payment,
 		&i.Currency,
 		&i.Timezone,
+		&i.Layout,
+		&i.OrphanRule,
+		&i.OrderLimit,
 		&i.SaleStarted,
 		&i.SaleEnded,
+		&i.Channels,
 	)
 	return i, err
 }
@@ -361,21 +479,26 @@ UPDATE events SET
     starts_at = coalesce($3, starts_at),
     status = coalesce($4, status),
     sale_starts_at = coalesce($5, sale_starts_at),
-    sale_ends_at = coalesce($6, sale_ends_at)
-WHERE id = $7 AND organizer_id = $8 AND status = ANY($9::text[])
-RETURNING id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, statement_timestamp()::timestamptz AS server_time
+    sale_ends_at = coalesce($6, sale_ends_at),
+    orphan_rule = coalesce($7, orphan_rule),
+    order_limit = CASE WHEN $8::boolean THEN $9 ELSE order_limit END
+WHERE id = $10 AND organizer_id = $11 AND status = ANY($12::text[])
+RETURNING id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, order_limit, statement_timestamp()::timestamptz AS server_time
 `
 
 type EventUpdateParams struct {
-	Name         *string
-	Venue        *string
-	StartsAt     *time.Time
-	Status       *string
-	SaleStartsAt *time.Time
-	SaleEndsAt   *time.Time
-	ID           int64
-	OrganizerID  int64
-	FromStatus   []string
+	Name          *string
+	Venue         *string
+	StartsAt      *time.Time
+	Status        *string
+	SaleStartsAt  *time.Time
+	SaleEndsAt    *time.Time
+	OrphanRule    *bool
+	SetOrderLimit bool
+	OrderLimit    *int32
+	ID            int64
+	OrganizerID   int64
+	FromStatus    []string
 }
 
 type EventUpdateRow struct {
@@ -392,6 +515,11 @@ type EventUpdateRow struct {
 	SaleEndsAt   time.Time
 	CreatedAt    time.Time
 	UnwoundAt    *time.Time
+	PlanID       *int64
+	PlanVersion  *int32
+	Layout       int32
+	OrphanRule   bool
+	OrderLimit   *int32
 	ServerTime   time.Time
 }
 
@@ -403,6 +531,9 @@ func (q *Queries) EventUpdate(ctx context.Context, db DBTX, arg EventUpdateParam
 		arg.Status,
 		arg.SaleStartsAt,
 		arg.SaleEndsAt,
+		arg.OrphanRule,
+		arg.SetOrderLimit,
+		arg.OrderLimit,
 		arg.ID,
 		arg.OrganizerID,
 		arg.FromStatus,
@@ -422,6 +553,11 @@ func (q *Queries) EventUpdate(ctx context.Context, db DBTX, arg EventUpdateParam
 		&i.SaleEndsAt,
 		&i.CreatedAt,
 		&i.UnwoundAt,
+		&i.PlanID,
+		&i.PlanVersion,
+		&i.Layout,
+		&i.OrphanRule,
+		&i.OrderLimit,
 		&i.ServerTime,
 	)
 	return i, err
@@ -436,4 +572,161 @@ LOCK TABLE events IN EXCLUSIVE MODE
 func (q *Queries) EventsLock(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, eventsLock)
 	return err
+}
+
+const priceDelete = `-- name: PriceDelete :exec
+DELETE FROM prices WHERE event_id = $1
+`
+
+func (q *Queries) PriceDelete(ctx context.Context, db DBTX, eventID int64) error {
+	_, err := db.Exec(ctx, priceDelete, eventID)
+	return err
+}
+
+type PriceInsertParams struct {
+	EventID    int64
+	CategoryID int32
+	TypeID     int32
+	StartsAt   time.Time
+	Amount     int64
+}
+
+const priceList = `-- name: PriceList :many
+SELECT p.category_id, c.name AS category, p.type_id, t.name AS type, p.starts_at, p.amount,
+       (p.starts_at <= statement_timestamp() AND NOT EXISTS (
+           SELECT 1 FROM prices q WHERE q.event_id = p.event_id AND q.category_id = p.category_id AND q.type_id = p.type_id
+           AND q.starts_at > p.starts_at AND q.starts_at <= statement_timestamp()))::boolean AS current
+FROM prices p JOIN categories c ON c.event_id = p.event_id AND c.id = p.category_id
+JOIN ticket_types t ON t.event_id = p.event_id AND t.id = p.type_id
+WHERE p.event_id = $1 ORDER BY p.category_id, p.type_id, p.starts_at
+`
+
+type PriceListRow struct {
+	CategoryID int32
+	Category   string
+	TypeID     int32
+	Type       string
+	StartsAt   time.Time
+	Amount     int64
+	Current    bool
+}
+
+// Every tier, in order of time, and whether it is the one that counts now.
+func (q *Queries) PriceList(ctx context.Context, db DBTX, eventID int64) ([]PriceListRow, error) {
+	rows, err := db.Query(ctx, priceList, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PriceListRow
+	for rows.Next() {
+		var i PriceListRow
+		if err := rows.Scan(
+			&i.CategoryID,
+			&i.Category,
+			&i.TypeID,
+			&i.Type,
+			&i.StartsAt,
+			&i.Amount,
+			&i.Current,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const priceListLock = `-- name: PriceListLock :exec
+SELECT id FROM ticket_types WHERE event_id = $1 AND id = 1 FOR UPDATE
+`
+
+// Those who change the prices of an event take turns; sales read on.
+func (q *Queries) PriceListLock(ctx context.Context, db DBTX, eventID int64) error {
+	_, err := db.Exec(ctx, priceListLock, eventID)
+	return err
+}
+
+const pricesNow = `-- name: PricesNow :many
+SELECT category_id, type_id, type, amount FROM prices_now WHERE event_id = $1 ORDER BY category_id, type_id
+`
+
+type PricesNowRow struct {
+	CategoryID int32
+	TypeID     int32
+	Type       string
+	Amount     int64
+}
+
+func (q *Queries) PricesNow(ctx context.Context, db DBTX, eventID int64) ([]PricesNowRow, error) {
+	rows, err := db.Query(ctx, pricesNow, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PricesNowRow
+	for rows.Next() {
+		var i PricesNowRow
+		if err := rows.Scan(
+			&i.CategoryID,
+			&i.TypeID,
+			&i.Type,
+			&i.Amount,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const typeInsert = `-- name: TypeInsert :exec
+INSERT INTO ticket_types (event_id, id, name)
+SELECT $1::bigint, unnest($2::integer[]), unnest($3::text[])
+`
+
+type TypeInsertParams struct {
+	EventID int64
+	Ids     []int32
+	Names   []string
+}
+
+func (q *Queries) TypeInsert(ctx context.Context, db DBTX, arg TypeInsertParams) error {
+	_, err := db.Exec(ctx, typeInsert, arg.EventID, arg.Ids, arg.Names)
+	return err
+}
+
+const typeList = `-- name: TypeList :many
+SELECT id, name FROM ticket_types WHERE event_id = $1 ORDER BY id
+`
+
+type TypeListRow struct {
+	ID   int32
+	Name string
+}
+
+func (q *Queries) TypeList(ctx context.Context, db DBTX, eventID int64) ([]TypeListRow, error) {
+	rows, err := db.Query(ctx, typeList, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TypeListRow
+	for rows.Next() {
+		var i TypeListRow
+		if err := rows.Scan(&i.ID, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 type ApiKey struct {
@@ -27,15 +28,17 @@ type Area struct {
 	CategoryID int32
 	FirstSeat  int32
 	Capacity   int32
+	Beyond     int32
 }
 
 type Block struct {
-	EventID   int64
-	ID        uuid.UUID
-	Reason    string
-	CreatedBy uuid.UUID
-	CreatedAt time.Time
-	RemovedAt *time.Time
+	EventID     int64
+	ID          uuid.UUID
+	Reason      string
+	CreatedBy   uuid.UUID
+	CreatedAt   time.Time
+	RemovedAt   *time.Time
+	PlanVersion *int32
 }
 
 type Booking struct {
@@ -65,6 +68,20 @@ type Category struct {
 	Name    string
 }
 
+type Channel struct {
+	EventID       int64
+	ID            int32
+	Name          string
+	ReleaseBefore pgtype.Interval
+	CreatedAt     time.Time
+}
+
+type ChannelKey struct {
+	EventID   int64
+	KeyID     uuid.UUID
+	ChannelID int32
+}
+
 type Event struct {
 	ID           int64
 	OrganizerID  int64
@@ -79,6 +96,11 @@ type Event struct {
 	SaleEndsAt   time.Time
 	CreatedAt    time.Time
 	UnwoundAt    *time.Time
+	PlanID       *int64
+	PlanVersion  *int32
+	Layout       int32
+	OrphanRule   bool
+	OrderLimit   *int32
 }
 
 type Hold struct {
@@ -127,6 +149,44 @@ type Outbox struct {
 	HandedAt  *time.Time
 }
 
+type Plan struct {
+	ID          int64
+	OrganizerID int64
+	VenueID     int64
+	Name        string
+	CreatedAt   time.Time
+}
+
+type PlanVersion struct {
+	PlanID      int64
+	Number      int32
+	Status      string
+	Document    []byte
+	Digest      []byte
+	Counts      []byte
+	Errors      int32
+	Warnings    int32
+	CreatedBy   uuid.UUID
+	CreatedAt   time.Time
+	PublishedAt *time.Time
+}
+
+type Price struct {
+	EventID    int64
+	CategoryID int32
+	TypeID     int32
+	StartsAt   time.Time
+	Amount     int64
+}
+
+type PricesNow struct {
+	EventID    int64
+	CategoryID int32
+	TypeID     int32
+	Type       string
+	Amount     int64
+}
+
 type Seat struct {
 	EventID    int64
 	ID         int32
@@ -135,13 +195,13 @@ type Seat struct {
 	Number     string
 	CategoryID int32
 	AreaID     *int32
-	Price      int64
 	Fence      int64
 	HoldID     *uuid.UUID
 	HeldUntil  *time.Time
 	Buyer      *uuid.UUID
 	BookingID  *uuid.UUID
 	BlockID    *uuid.UUID
+	ChannelID  *int32
 }
 
 type SeatLedger struct {
@@ -154,6 +214,19 @@ type SeatLedger struct {
 	At      time.Time
 }
 
+type Spot struct {
+	EventID    int64
+	SeatID     int32
+	Line       int32
+	Run        int32
+	Pos        int32
+	Distance   int32
+	X          float64
+	Y          float64
+	Attributes int16
+	Tags       []string
+}
+
 type Ticket struct {
 	EventID   int64
 	BookingID uuid.UUID
@@ -163,4 +236,16 @@ type Ticket struct {
 	Price     int64
 	Code      string
 	Status    string
+}
+
+type TicketType struct {
+	EventID int64
+	ID      int32
+	Name    string
+}
+
+type Venue struct {
+	ID          int64
+	OrganizerID int64
+	Name        string
 }

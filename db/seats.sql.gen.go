@@ -196,36 +196,43 @@ func (q *Queries) SeatHistory(ctx context.Context, db DBTX, arg SeatHistoryParam
 }
 
 const seatHold = `-- name: SeatHold :many
-WITH want AS (
+WITH asked AS (
     SELECT unnest($1::integer[]) AS id, unnest($2::bigint[]) AS fence, unnest($3::text[]) AS type
+), want AS MATERIALIZED (
+    SELECT a.id, a.fence, p.type, p.amount AS price
+    FROM asked a JOIN seats s ON s.event_id = $4 AND s.id = a.id
+    JOIN prices_now p ON p.event_id = $4 AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), held AS (
     UPDATE seats s
-    SET hold_id = $4, held_until = $5::timestamptz, fence = s.fence + 1
+    SET hold_id = $5, held_until = $6::timestamptz, fence = s.fence + 1
     FROM want w
-    WHERE s.event_id = $6 AND s.id = w.id
+    WHERE s.event_id = $4 AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
       AND (w.fence < 0 OR s.fence = w.fence) AND (s.area_id IS NOT NULL) = $7::boolean
-    RETURNING s.id, s.section, s.row_label, s.number, s.price, s.fence, w.type
+      AND ($8::boolean OR coalesce(s.channel_id, 0) = ANY($9::integer[]))
+    RETURNING s.id, s.section, s.row_label, s.number, w.price, s.fence, w.type
 ), kept AS (
     INSERT INTO hold_seats (event_id, hold_id, seat_id, fence, type, price)
-    SELECT $6, $4, id, fence, type, price FROM held
+    SELECT $4, $5, id, fence, type, price FROM held
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $6, id, fence, 'held', $8::uuid, $4, statement_timestamp() FROM held
+    SELECT $4, id, fence, 'held', $10::uuid, $5, statement_timestamp() FROM held
 )
 SELECT h.id, h.section, h.row_label, h.number, h.price, h.fence, h.type::text AS type FROM held h ORDER BY h.id
 `
 
 type SeatHoldParams struct {
-	Ids       []int32
-	Fences    []int64
-	Types     []string
-	HoldID    *uuid.UUID
-	HeldUntil time.Time
-	EventID   int64
-	Places    bool
-	Actor     uuid.UUID
+	Ids        []int32
+	Fences     []int64
+	Types      []string
+	EventID    int64
+	HoldID     *uuid.UUID
+	HeldUntil  time.Time
+	Places     bool
+	AnyChannel bool
+	Channels   []int32
+	Actor      uuid.UUID
 }
 
 type SeatHoldRow struct {
@@ -238,17 +245,21 @@ type SeatHoldRow struct {
 	Type     string
 }
 
-// Gives free seats, and seats whose hold has run out, to a hold. Fewer rows than ids: somebody else has the rest.
-// fences: the fence a caller saw, or -1; places: whether they are places of an area, which nobody can ask for by their ids.
+// Gives free seats, and seats whose hold has run out, to a hold. Fewer rows than ids: somebody else has the rest, or the caller has no
+// channel for them, or they are not sold as the type.
+// fences: the fence a caller saw, or -1; types: "" is the event's first; places: whether they are places of an area, which nobody can
+// ask for by their ids; channels: those that the caller may sell, 0 for none.
 func (q *Queries) SeatHold(ctx context.Context, db DBTX, arg SeatHoldParams) ([]SeatHoldRow, error) {
 	rows, err := db.Query(ctx, seatHold,
 		arg.Ids,
 		arg.Fences,
 		arg.Types,
+		arg.EventID,
 		arg.HoldID,
 		arg.HeldUntil,
-		arg.EventID,
 		arg.Places,
+		arg.AnyChannel,
+		arg.Channels,
 		arg.Actor,
 	)
 	if err != nil {
@@ -285,40 +296,52 @@ type SeatInsertParams struct {
 	Number     string
 	CategoryID int32
 	AreaID     *int32
-	Price      int64
 }
 
 const seatList = `-- name: SeatList :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence,
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
+       l.attributes, l.tags,
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
+             WHEN NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean THEN 'blocked'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-WHERE s.event_id = $1 AND s.area_id IS NULL
-  AND ($2::text IS NULL OR s.section = $2)
+JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
+LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
+WHERE s.event_id = $3 AND s.area_id IS NULL
+  AND ($4::text IS NULL OR s.section = $4)
 ORDER BY s.id
 `
 
 type SeatListParams struct {
-	EventID int64
-	Section *string
+	Channels   []int32
+	AnyChannel bool
+	EventID    int64
+	Section    *string
 }
 
 type SeatListRow struct {
-	ID       int32
-	Section  string
-	RowLabel string
-	Number   string
-	Category string
-	Price    int64
-	Fence    int64
-	State    string
+	ID         int32
+	Section    string
+	RowLabel   string
+	Number     string
+	Category   string
+	Price      int64
+	Fence      int64
+	Attributes int16
+	Tags       []string
+	State      string
 }
 
-// Numbered seats in id order; areas are counted by EventAvailability.
+// Numbered seats in id order; areas are counted by EventAvailability. What the caller has no channel for is blocked to them.
 func (q *Queries) SeatList(ctx context.Context, db DBTX, arg SeatListParams) ([]SeatListRow, error) {
-	rows, err := db.Query(ctx, seatList, arg.EventID, arg.Section)
+	rows, err := db.Query(ctx, seatList,
+		arg.Channels,
+		arg.AnyChannel,
+		arg.EventID,
+		arg.Section,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -334,6 +357,8 @@ func (q *Queries) SeatList(ctx context.Context, db DBTX, arg SeatListParams) ([]
 			&i.Category,
 			&i.Price,
 			&i.Fence,
+			&i.Attributes,
+			&i.Tags,
 			&i.State,
 		); err != nil {
 			return nil, err
@@ -379,16 +404,20 @@ func (q *Queries) SeatLock(ctx context.Context, db DBTX, arg SeatLockParams) ([]
 
 const seatPickUnits = `-- name: SeatPickUnits :many
 SELECT id FROM seats
-WHERE event_id = $1 AND id >= $2::integer AND id < $3::integer
+WHERE event_id = $1 AND id >= $2::integer AND id < $3::integer AND area_id = $4
   AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
-ORDER BY id LIMIT $4::integer FOR UPDATE SKIP LOCKED
+  AND ($5::boolean OR coalesce(channel_id, 0) = ANY($6::integer[]))
+ORDER BY id LIMIT $7::integer FOR UPDATE SKIP LOCKED
 `
 
 type SeatPickUnitsParams struct {
-	EventID  int64
-	First    int32
-	Beyond   int32
-	Quantity int32
+	EventID    int64
+	First      int32
+	Beyond     int32
+	AreaID     *int32
+	AnyChannel bool
+	Channels   []int32
+	Quantity   int32
 }
 
 // Free unnumbered seats of an area in [first, beyond), passing over those that somebody is writing. The rows are locked by the
@@ -398,6 +427,9 @@ func (q *Queries) SeatPickUnits(ctx context.Context, db DBTX, arg SeatPickUnitsP
 		arg.EventID,
 		arg.First,
 		arg.Beyond,
+		arg.AreaID,
+		arg.AnyChannel,
+		arg.Channels,
 		arg.Quantity,
 	)
 	if err != nil {
@@ -420,16 +452,20 @@ func (q *Queries) SeatPickUnits(ctx context.Context, db DBTX, arg SeatPickUnitsP
 
 const seatPickUnitsWaiting = `-- name: SeatPickUnitsWaiting :many
 SELECT id FROM seats
-WHERE event_id = $1 AND id >= $2::integer AND id < $3::integer
+WHERE event_id = $1 AND id >= $2::integer AND id < $3::integer AND area_id = $4
   AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
-ORDER BY id LIMIT $4::integer FOR UPDATE
+  AND ($5::boolean OR coalesce(channel_id, 0) = ANY($6::integer[]))
+ORDER BY id LIMIT $7::integer FOR UPDATE
 `
 
 type SeatPickUnitsWaitingParams struct {
-	EventID  int64
-	First    int32
-	Beyond   int32
-	Quantity int32
+	EventID    int64
+	First      int32
+	Beyond     int32
+	AreaID     *int32
+	AnyChannel bool
+	Channels   []int32
+	Quantity   int32
 }
 
 // The same, waiting for rows that somebody is writing: only its answer may be "sold out".
@@ -438,6 +474,9 @@ func (q *Queries) SeatPickUnitsWaiting(ctx context.Context, db DBTX, arg SeatPic
 		arg.EventID,
 		arg.First,
 		arg.Beyond,
+		arg.AreaID,
+		arg.AnyChannel,
+		arg.Channels,
 		arg.Quantity,
 	)
 	if err != nil {
@@ -556,40 +595,56 @@ func (q *Queries) SeatUnblock(ctx context.Context, db DBTX, arg SeatUnblockParam
 }
 
 const seatsByID = `-- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, s.area_id,
+SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
+       s.hold_id, s.held_until, s.buyer, s.area_id, s.channel_id,
+       coalesce(l.attributes, 0)::smallint AS attributes, coalesce(l.tags, '{}')::text[] AS tags,
        ARRAY(SELECT h.buyer FROM holds h WHERE h.event_id = s.event_id AND h.id = s.hold_id)::uuid[] AS holder, -- none or one
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
+             WHEN NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean THEN 'blocked'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-WHERE s.event_id = $1 AND s.id = ANY($2::integer[])
+LEFT JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
+LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
+WHERE s.event_id = $3 AND s.id = ANY($4::integer[])
 ORDER BY s.id
 `
 
 type SeatsByIDParams struct {
-	EventID int64
-	Ids     []int32
+	Channels   []int32
+	AnyChannel bool
+	EventID    int64
+	Ids        []int32
 }
 
 type SeatsByIDRow struct {
-	ID        int32
-	Section   string
-	RowLabel  string
-	Number    string
-	Category  string
-	Price     int64
-	Fence     int64
-	HoldID    *uuid.UUID
-	HeldUntil *time.Time
-	Buyer     *uuid.UUID
-	AreaID    *int32
-	Holder    []uuid.UUID
-	State     string
+	ID         int32
+	Section    string
+	RowLabel   string
+	Number     string
+	CategoryID int32
+	Category   string
+	Price      int64
+	Fence      int64
+	HoldID     *uuid.UUID
+	HeldUntil  *time.Time
+	Buyer      *uuid.UUID
+	AreaID     *int32
+	ChannelID  *int32
+	Attributes int16
+	Tags       []string
+	Holder     []uuid.UUID
+	State      string
 }
 
 func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) ([]SeatsByIDRow, error) {
-	rows, err := db.Query(ctx, seatsByID, arg.EventID, arg.Ids)
+	rows, err := db.Query(ctx, seatsByID,
+		arg.Channels,
+		arg.AnyChannel,
+		arg.EventID,
+		arg.Ids,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -602,6 +657,7 @@ func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) (
 			&i.Section,
 			&i.RowLabel,
 			&i.Number,
+			&i.CategoryID,
 			&i.Category,
 			&i.Price,
 			&i.Fence,
@@ -609,6 +665,9 @@ func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) (
 			&i.HeldUntil,
 			&i.Buyer,
 			&i.AreaID,
+			&i.ChannelID,
+			&i.Attributes,
+			&i.Tags,
 			&i.Holder,
 			&i.State,
 		); err != nil {
@@ -623,46 +682,58 @@ func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) (
 }
 
 const seatsNear = `-- name: SeatsNear :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence, l.attributes, l.tags
 FROM seats lost, seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
+JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
+LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
 WHERE lost.event_id = $1 AND lost.id = $2::integer
   AND s.event_id = $1 AND s.id BETWEEN $3::integer AND $4::integer
-  AND s.area_id IS NULL AND s.price = ANY($5::bigint[]) AND s.id <> ALL($6::integer[])
+  AND s.area_id IS NULL AND s.category_id = ANY($5::integer[]) AND s.id <> ALL($6::integer[])
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+  AND ($7::boolean OR coalesce(s.channel_id, 0) = ANY($8::integer[]))
+  AND (l.attributes & $9::smallint) = 0
 ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)
-LIMIT $7
+LIMIT $10
 `
 
 type SeatsNearParams struct {
-	EventID  int64
-	Near     int32
-	Lowest   int32
-	Highest  int32
-	Prices   []int64
-	LeaveOut []int32
-	MaxRows  int32
+	EventID    int64
+	Near       int32
+	Lowest     int32
+	Highest    int32
+	Categories []int32
+	LeaveOut   []int32
+	AnyChannel bool
+	Channels   []int32
+	NotWith    int16
+	MaxRows    int32
 }
 
 type SeatsNearRow struct {
-	ID       int32
-	Section  string
-	RowLabel string
-	Number   string
-	Category string
-	Price    int64
-	Fence    int64
+	ID         int32
+	Section    string
+	RowLabel   string
+	Number     string
+	Category   string
+	Price      int64
+	Fence      int64
+	Attributes int16
+	Tags       []string
 }
 
-// Free seats at one of the given prices around a lost one, nearest first: same row, same section, then by distance. The bounds are
-// parameters, so that the index is asked for them whatever the planner knows.
+// Free seats of one of the given categories around a lost one, nearest first: same row, same section, then by distance. The bounds are
+// parameters, so that the index is asked for them whatever the planner knows. Those that are for others to ask for are left out.
 func (q *Queries) SeatsNear(ctx context.Context, db DBTX, arg SeatsNearParams) ([]SeatsNearRow, error) {
 	rows, err := db.Query(ctx, seatsNear,
 		arg.EventID,
 		arg.Near,
 		arg.Lowest,
 		arg.Highest,
-		arg.Prices,
+		arg.Categories,
 		arg.LeaveOut,
+		arg.AnyChannel,
+		arg.Channels,
+		arg.NotWith,
 		arg.MaxRows,
 	)
 	if err != nil {
@@ -680,6 +751,8 @@ func (q *Queries) SeatsNear(ctx context.Context, db DBTX, arg SeatsNearParams) (
 			&i.Category,
 			&i.Price,
 			&i.Fence,
+			&i.Attributes,
+			&i.Tags,
 		); err != nil {
 			return nil, err
 		}
@@ -689,4 +762,17 @@ func (q *Queries) SeatsNear(ctx context.Context, db DBTX, arg SeatsNearParams) (
 		return nil, err
 	}
 	return items, nil
+}
+
+type SpotInsertParams struct {
+	EventID    int64
+	SeatID     int32
+	Line       int32
+	Run        int32
+	Pos        int32
+	Distance   int32
+	X          float64
+	Y          float64
+	Attributes int16
+	Tags       []string
 }

@@ -14,6 +14,9 @@ const (
 // Has reports whether all of the given attributes are in the set.
 func (a Attributes) Has(of Attributes) bool { return a&of == of }
 
+// MaxSeats is how many seats and places an event can have.
+const MaxSeats = 60_000
+
 // Layout is what an event has to sell, and where each of it is. Seats get their ids in the order in which they stand here, which runs
 // along the rows, so that neighbours have neighbouring ids. Categories are named by their index from 1.
 type Layout struct {

@@ -76,34 +76,40 @@ func (p Place) Label() string {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// Seat is one seat as an event's list shows it. Price is in minor units of the event's currency.
+// Seat is one seat as an event's list shows it. Price is what the event's first ticket type costs now, in minor units of its currency. A
+// seat that the caller has no channel for is Blocked to them.
 type Seat struct {
 	ID ID
 	Place
-	Category string
-	Price    int64
-	State    State
-	Fence    int64
+	Category   string
+	Price      int64
+	State      State
+	Fence      int64
+	Attributes Attributes
+	Tags       []string
+}
+
+// Reach is the seats that a caller may sell, by their channels: All of them, or those in Channels, where 0 stands for being in none.
+type Reach struct {
+	All      bool
+	Channels []int32
 }
 
 // AnyFence, as the fence of a Want, expects nothing of the seat's fence.
 const AnyFence = -1
 
-// Standard is the ticket type of whoever names none.
-const Standard = "standard"
-
-// Want is a seat that somebody asks for. Fence is the fence they saw, or AnyFence.
+// Want is a seat that somebody asks for. Fence is the fence they saw, or AnyFence; Type is a ticket type, or "" for the event's first.
 type Want struct {
 	ID    ID
 	Fence int64
 	Type  string
 }
 
-// Any asks for seats of the standard type at any fence.
+// Any asks for seats of the event's first type at any fence.
 func Any(ids ...ID) []Want {
 	wants := make([]Want, len(ids))
 	for i, id := range ids {
-		wants[i] = Want{ID: id, Fence: AnyFence, Type: Standard}
+		wants[i] = Want{ID: id, Fence: AnyFence}
 	}
 	return wants
 }

@@ -29,10 +29,12 @@ func Lock(ctx context.Context, tx pgx.Tx, event EventID, ids []ID) (int, error) 
 	return len(rows), err
 }
 
-// HoldFor gives seats to a hold until the given time: those that are free, or whose hold has run out. places says that they were picked
-// in an area; named seats are none.
-func HoldFor(ctx context.Context, tx pgx.Tx, event EventID, hold, actor uuid.UUID, until time.Time, wants []Want, places bool) ([]Taken, error) {
-	p := db.SeatHoldParams{EventID: int64(event), HoldID: &hold, Actor: actor, HeldUntil: until, Places: places}
+// HoldFor gives seats to a hold until the given time: those within reach that are free, or whose hold has run out, and that are sold as
+// the type asked for. places says that they were picked in an area; named seats are none.
+func HoldFor(ctx context.Context, tx pgx.Tx, event EventID, hold, actor uuid.UUID, until time.Time, reach Reach, wants []Want, places bool) ([]Taken, error) {
+	p := db.SeatHoldParams{
+		EventID: int64(event), HoldID: &hold, Actor: actor, HeldUntil: until, Places: places, AnyChannel: reach.All, Channels: reach.Channels,
+	}
 	for _, w := range wants {
 		p.Ids, p.Fences, p.Types = append(p.Ids, w.ID), append(p.Fences, w.Fence), append(p.Types, w.Type)
 	}
@@ -75,11 +77,13 @@ func Cancel(ctx context.Context, tx pgx.Tx, event EventID, booking, actor uuid.U
 }
 
 // Sale is everything that one sale writes. With Hold set it sells what that hold still owns, at the prices in Prices; otherwise what is
-// free, at the seats' own prices, and Places says whether those were picked in an area. Organizer limits it to one tenant's events, Trusted sells seats that need a payment.
+// free, at what the types cost now, and Places says whether those were picked in an area. Organizer limits it to one tenant's events,
+// Trusted sells seats that need a payment, AnyChannel those of every channel; otherwise it is the buyer's channels that count.
 type Sale struct {
 	Event       EventID
 	Organizer   *int64
 	Trusted     bool
+	AnyChannel  bool
 	Hold        *uuid.UUID
 	Booking     uuid.UUID
 	Number      string
@@ -118,7 +122,7 @@ func Sell(ctx context.Context, conn db.DBTX, sale Sale) (Sold, error) {
 		EventID: int64(sale.Event), OrganizerID: sale.Organizer, Trusted: sale.Trusted, HoldID: sale.Hold,
 		BookingID: sale.Booking, Number: sale.Number, Buyer: sale.Buyer, BuyerName: sale.Name, BuyerEmail: sale.Email,
 		PaymentReference: sale.Reference, Key: sale.Key, Fingerprint: sale.Fingerprint, Codes: sale.Codes,
-		Prices: sale.Prices, Places: sale.Places,
+		Prices: sale.Prices, Places: sale.Places, AnyChannel: sale.AnyChannel || sale.Hold != nil,
 	}
 	for _, w := range sale.Wants {
 		p.Ids, p.Fences, p.Types = append(p.Ids, w.ID), append(p.Fences, w.Fence), append(p.Types, w.Type)

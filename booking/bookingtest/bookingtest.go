@@ -14,6 +14,7 @@ import (
 	"seatfence/booking"
 	"seatfence/db"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 // World is one organizer's event on sale in a database of its own.
@@ -57,18 +58,18 @@ func Organizer(t testing.TB, pool *pgxpool.Pool) int64 {
 
 // Spec is the event of a World, to be changed before NewEvent.
 func Spec() booking.NewEvent {
-	rows := make([]seats.HouseRow, 3)
+	rows := make([]plan.HouseRow, 3)
 	for i := range rows {
-		rows[i] = seats.HouseRow{Label: string(rune('A' + i)), Category: "Stalls", Seats: RowSeats}
+		rows[i] = plan.HouseRow{Label: string(rune('A' + i)), Category: "Stalls", Seats: RowSeats}
 	}
 	now := time.Now()
 	return booking.NewEvent{
 		Name: "An evening", Venue: "The small house", StartsAt: now.Add(30 * 24 * time.Hour), Timezone: "Europe/Berlin", Currency: "EUR",
 		Payment: booking.PaymentNone, Status: booking.StatusOnSale, SaleStartsAt: now.Add(-time.Hour), SaleEndsAt: now.Add(24 * time.Hour),
-		House: seats.House{
-			Categories: []seats.Category{{Name: "Stalls", Price: SeatPrice}, {Name: "Standing", Price: FloorPrice}},
-			Sections:   []seats.HouseSection{{Name: "Stalls", Rows: rows}},
-			Areas:      []seats.HouseArea{{Name: "Floor", Category: "Standing", Capacity: FloorSize}},
+		House: plan.House{
+			Categories: []plan.HouseCategory{{Name: "Stalls", Price: SeatPrice}, {Name: "Standing", Price: FloorPrice}},
+			Sections:   []plan.HouseSection{{Name: "Stalls", Rows: rows}},
+			Areas:      []plan.HouseArea{{Name: "Floor", Category: "Standing", Capacity: FloorSize}},
 		},
 	}
 }

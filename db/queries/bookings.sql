@@ -3,17 +3,29 @@
 -- UPDATE returned. Fewer rows than ids: somebody else has the rest, and the caller rolls back. One seat needs no transaction around it:
 -- zero rows sold means nothing written. A used idempotency key fails the whole statement (23505).
 --   hold_id   sells what this hold still owns, by the fences it was given; NULL sells what is free or whose hold has run out
---   fences    the fence to expect, or -1; prices: the price that was promised, or -1 for the seat's own
+--   fences    the fence to expect, or -1; prices: the price that was promised, or -1 for what the type costs now
+--   types     "" is the event's first
 WITH ev AS (
-    SELECT e.id, e.currency, e.timezone, e.payment FROM events e
+    SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e
     WHERE e.id = @event_id AND e.status = 'on_sale'
       AND (sqlc.narg('organizer_id')::bigint IS NULL OR e.organizer_id = sqlc.narg('organizer_id'))
       AND (sqlc.narg('hold_id')::uuid IS NOT NULL
            OR (e.sale_starts_at <= statement_timestamp() AND e.sale_ends_at > statement_timestamp()))
     FOR SHARE
-), want AS (
+), own AS (
+    SELECT k.channel_id FROM channel_keys k WHERE k.event_id = @event_id AND k.key_id = @buyer::uuid
+), allowed AS (
+    SELECT channel_id FROM own
+    UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM own)
+    UNION ALL SELECT c.id FROM channels c, ev
+    WHERE c.event_id = @event_id AND ev.starts_at - c.release_before <= statement_timestamp() AND NOT EXISTS (SELECT 1 FROM own)
+), asked AS (
     SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@prices::bigint[]) AS price,
            unnest(@types::text[]) AS type, unnest(@codes::text[]) AS code
+), want AS MATERIALIZED (
+    SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
+    FROM asked a JOIN seats s ON s.event_id = @event_id AND s.id = a.id
+    LEFT JOIN prices_now p ON p.event_id = @event_id AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), sold AS (
     UPDATE seats s
     SET buyer = @buyer::uuid, booking_id = @booking_id::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
@@ -21,12 +33,12 @@ WITH ev AS (
     WHERE s.event_id = @event_id AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (w.fence < 0 OR s.fence = w.fence)
-      AND (@trusted::boolean OR ev.payment = 'none' OR s.price = 0)
+      AND w.price IS NOT NULL AND (@trusted::boolean OR ev.payment = 'none' OR w.price = 0)
       AND (sqlc.narg('hold_id')::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = @places::boolean)
+      AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
       AND CASE WHEN sqlc.narg('hold_id')::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
                ELSE s.hold_id = sqlc.narg('hold_id') END
-    RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code,
-              CASE WHEN w.price < 0 THEN s.price ELSE w.price END AS price, ev.currency, ev.timezone
+    RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code, w.price, ev.currency, ev.timezone
 ), booked AS (
     INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, payment_reference, hold_id, total, currency, created_at)
     SELECT @event_id, @booking_id, @number, @buyer, @buyer_name, @buyer_email, sqlc.narg('payment_reference'), sqlc.narg('hold_id'),
@@ -77,6 +89,7 @@ SELECT sqlc.embed(b), e.organizer_id, e.timezone FROM bookings b JOIN events e O
 WHERE (sqlc.narg('organizer_id')::bigint IS NULL OR e.organizer_id = sqlc.narg('organizer_id'))
   AND (sqlc.narg('buyer')::uuid IS NULL OR b.buyer = sqlc.narg('buyer'))
   AND (sqlc.narg('event_id')::bigint IS NULL OR b.event_id = sqlc.narg('event_id'))
+  AND (sqlc.narg('only')::bigint[] IS NULL OR b.event_id = ANY(sqlc.narg('only')))
   AND (sqlc.narg('email')::text IS NULL OR lower(b.buyer_email) = lower(sqlc.narg('email')))
   AND (sqlc.narg('reference')::text IS NULL OR b.payment_reference = sqlc.narg('reference') OR b.number = sqlc.narg('reference'))
   AND (sqlc.narg('status')::text IS NULL OR b.status = sqlc.narg('status'))

@@ -1,27 +1,40 @@
 -- name: SeatInsert :copyfrom
-INSERT INTO seats (event_id, id, section, row_label, number, category_id, area_id, price)
-VALUES (@event_id, @id, @section, @row_label, @number, @category_id, @area_id, @price);
+INSERT INTO seats (event_id, id, section, row_label, number, category_id, area_id)
+VALUES (@event_id, @id, @section, @row_label, @number, @category_id, @area_id);
+
+-- name: SpotInsert :copyfrom
+INSERT INTO spots (event_id, seat_id, line, run, pos, distance, x, y, attributes, tags)
+VALUES (@event_id, @seat_id, @line, @run, @pos, @distance, @x, @y, @attributes, @tags);
 
 -- name: SeatList :many
--- Numbered seats in id order; areas are counted by EventAvailability.
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence,
+-- Numbered seats in id order; areas are counted by EventAvailability. What the caller has no channel for is blocked to them.
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
+       l.attributes, l.tags,
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
+             WHEN NOT coalesce(s.channel_id, 0) = ANY(@channels::integer[]) AND NOT @any_channel::boolean THEN 'blocked'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
+JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
+LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
 WHERE s.event_id = @event_id AND s.area_id IS NULL
   AND (sqlc.narg('section')::text IS NULL OR s.section = sqlc.narg('section'))
 ORDER BY s.id;
 
 -- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence, s.hold_id, s.held_until, s.buyer, s.area_id,
+SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
+       s.hold_id, s.held_until, s.buyer, s.area_id, s.channel_id,
+       coalesce(l.attributes, 0)::smallint AS attributes, coalesce(l.tags, '{}')::text[] AS tags,
        ARRAY(SELECT h.buyer FROM holds h WHERE h.event_id = s.event_id AND h.id = s.hold_id)::uuid[] AS holder, -- none or one
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
              WHEN s.held_until > statement_timestamp() THEN 'held'
+             WHEN NOT coalesce(s.channel_id, 0) = ANY(@channels::integer[]) AND NOT @any_channel::boolean THEN 'blocked'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
+LEFT JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
+LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
 WHERE s.event_id = @event_id AND s.id = ANY(@ids::integer[])
 ORDER BY s.id;
 
@@ -31,10 +44,16 @@ SELECT id FROM seats WHERE event_id = @event_id AND id = ANY(@ids::integer[])
 ORDER BY id FOR UPDATE;
 
 -- name: SeatHold :many
--- Gives free seats, and seats whose hold has run out, to a hold. Fewer rows than ids: somebody else has the rest.
--- fences: the fence a caller saw, or -1; places: whether they are places of an area, which nobody can ask for by their ids.
-WITH want AS (
+-- Gives free seats, and seats whose hold has run out, to a hold. Fewer rows than ids: somebody else has the rest, or the caller has no
+-- channel for them, or they are not sold as the type.
+-- fences: the fence a caller saw, or -1; types: "" is the event's first; places: whether they are places of an area, which nobody can
+-- ask for by their ids; channels: those that the caller may sell, 0 for none.
+WITH asked AS (
     SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@types::text[]) AS type
+), want AS MATERIALIZED (
+    SELECT a.id, a.fence, p.type, p.amount AS price
+    FROM asked a JOIN seats s ON s.event_id = @event_id AND s.id = a.id
+    JOIN prices_now p ON p.event_id = @event_id AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), held AS (
     UPDATE seats s
     SET hold_id = @hold_id, held_until = @held_until::timestamptz, fence = s.fence + 1
@@ -43,7 +62,8 @@ WITH want AS (
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
       AND (w.fence < 0 OR s.fence = w.fence) AND (s.area_id IS NOT NULL) = @places::boolean
-    RETURNING s.id, s.section, s.row_label, s.number, s.price, s.fence, w.type
+      AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
+    RETURNING s.id, s.section, s.row_label, s.number, w.price, s.fence, w.type
 ), kept AS (
     INSERT INTO hold_seats (event_id, hold_id, seat_id, fence, type, price)
     SELECT @event_id, @hold_id, id, fence, type, price FROM held
@@ -116,26 +136,32 @@ SELECT f.id FROM freed f ORDER BY f.id;
 -- Free unnumbered seats of an area in [first, beyond), passing over those that somebody is writing. The rows are locked by the
 -- SELECT itself: as a LIMIT sub-select of the UPDATE the planner may run it once per row and take far more than asked for.
 SELECT id FROM seats
-WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer
+WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer AND area_id = @area_id
   AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
+  AND (@any_channel::boolean OR coalesce(channel_id, 0) = ANY(@channels::integer[]))
 ORDER BY id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED;
 
 -- name: SeatPickUnitsWaiting :many
 -- The same, waiting for rows that somebody is writing: only its answer may be "sold out".
 SELECT id FROM seats
-WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer
+WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer AND area_id = @area_id
   AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
+  AND (@any_channel::boolean OR coalesce(channel_id, 0) = ANY(@channels::integer[]))
 ORDER BY id LIMIT @quantity::integer FOR UPDATE;
 
 -- name: SeatsNear :many
--- Free seats at one of the given prices around a lost one, nearest first: same row, same section, then by distance. The bounds are
--- parameters, so that the index is asked for them whatever the planner knows.
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, s.price, s.fence
+-- Free seats of one of the given categories around a lost one, nearest first: same row, same section, then by distance. The bounds are
+-- parameters, so that the index is asked for them whatever the planner knows. Those that are for others to ask for are left out.
+SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence, l.attributes, l.tags
 FROM seats lost, seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
+JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
+LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
 WHERE lost.event_id = @event_id AND lost.id = @near::integer
   AND s.event_id = @event_id AND s.id BETWEEN @lowest::integer AND @highest::integer
-  AND s.area_id IS NULL AND s.price = ANY(@prices::bigint[]) AND s.id <> ALL(@leave_out::integer[])
+  AND s.area_id IS NULL AND s.category_id = ANY(@categories::integer[]) AND s.id <> ALL(@leave_out::integer[])
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+  AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
+  AND (l.attributes & @not_with::smallint) = 0
 ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)
 LIMIT @max_rows;
 

@@ -3,6 +3,7 @@ package access_test
 import (
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ func TestATokenNamesItsKey(t *testing.T) {
 		}
 		for range 2 { // from the database, then from the cache
 			caller, err := keys.Lookup(t.Context(), token)
-			if err != nil || caller != made {
+			if err != nil || !reflect.DeepEqual(caller, made) {
 				t.Errorf("lookup of a %s token: %v, %v; want %v", scope, caller, err, made)
 			}
 		}

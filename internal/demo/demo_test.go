@@ -10,11 +10,12 @@ import (
 	"seatfence/db/dbtest"
 	"seatfence/internal/demo"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
 
-func numbered(h seats.House) (n int) {
+func numbered(h plan.House) (n int) {
 	for _, s := range h.Sections {
 		for _, r := range s.Rows {
 			n += r.Seats
@@ -25,7 +26,7 @@ func numbered(h seats.House) (n int) {
 
 func TestTheHousesAreAsLargeAsTheyShouldBe(t *testing.T) {
 	t.Parallel()
-	for name, house := range map[string]seats.House{"theatre": demo.Theatre(), "arena": demo.Arena()} {
+	for name, house := range map[string]plan.House{"theatre": demo.Theatre(), "arena": demo.Arena()} {
 		if defect := house.Check(); defect != nil {
 			t.Errorf("%s: %+v", name, *defect)
 		}

@@ -22,6 +22,7 @@ import (
 	"seatfence/internal/devstack"
 	"seatfence/internal/mailsink"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 // cleanUp removes what tests of a build with named points have made for all of them.
@@ -93,7 +94,7 @@ func (s *site) bigHouse(t *testing.T, n int) string {
 	t.Helper()
 	spec := bookingtest.Spec()
 	spec.House.Areas = nil
-	spec.House.Sections = []seats.HouseSection{{Name: "Hall", Rows: []seats.HouseRow{{Label: "A", Category: "Stalls", Seats: n}}}}
+	spec.House.Sections = []plan.HouseSection{{Name: "Hall", Rows: []plan.HouseRow{{Label: "A", Category: "Stalls", Seats: n}}}}
 	s.world.Event = s.world.NewEvent(t, spec)
 	return s.world.Event.String()
 }

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"seatfence/seats"
+	"seatfence/seats/plan"
 
 	"github.com/labstack/echo/v4"
 	"github.com/oapi-codegen/runtime"
@@ -522,7 +522,7 @@ type HoldStatus string
 type LostSeat = lostSeat
 
 // NewArea A floor without numbers.
-type NewArea = seats.HouseArea
+type NewArea = plan.HouseArea
 
 // NewBlock Seats to take off the sale.
 //
@@ -536,7 +536,7 @@ type NewBlock struct {
 }
 
 // NewCategory A price level.
-type NewCategory = seats.Category
+type NewCategory = plan.HouseCategory
 
 // NewEvent An event to be made, and the house it is sold in.
 //
@@ -580,10 +580,10 @@ type NewEvent struct {
 }
 
 // NewRow Seats side by side.
-type NewRow = seats.HouseRow
+type NewRow = plan.HouseRow
 
 // NewSection Rows from the front to the back.
-type NewSection = seats.HouseSection
+type NewSection = plan.HouseSection
 
 // Payment Whether a buyer can confirm without a payment.
 type Payment string

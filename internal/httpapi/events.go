@@ -5,6 +5,7 @@ import (
 
 	"seatfence/booking"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 const headerReplayed = "Idempotent-Replayed"
@@ -48,7 +49,7 @@ func (s *server) CreateEvent(ctx context.Context, r CreateEventRequestObject) (C
 	call, b := callOf(ctx), r.Body
 	event := booking.NewEvent{
 		Name: b.Name, Venue: b.Venue, StartsAt: b.StartsAt, Timezone: b.Timezone, Currency: b.Currency, Payment: string(b.Payment),
-		Status: string(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt, House: seats.House{Categories: b.Categories},
+		Status: string(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt, House: plan.House{Categories: b.Categories},
 	}
 	if b.Sections != nil {
 		event.House.Sections = *b.Sections

@@ -29,12 +29,9 @@ func wants(wishes []seatWish) []seats.Want {
 	}
 	list := make([]seats.Want, len(wishes))
 	for i, w := range wishes {
-		list[i] = seats.Want{ID: w.ID, Fence: seats.AnyFence, Type: seats.Standard}
+		list[i] = seats.Want{ID: w.ID, Fence: seats.AnyFence, Type: w.Type}
 		if w.Fence != nil {
 			list[i].Fence = *w.Fence
-		}
-		if w.Type != "" {
-			list[i].Type = w.Type
 		}
 	}
 	return list

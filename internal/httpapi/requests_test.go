@@ -26,7 +26,7 @@ func TestBookingNamesAHoldOrAnEventNotBoth(t *testing.T) {
 		t.Errorf("a hold and what it should cost: %+v, %v", req, err)
 	}
 	req, err = bookingRequest{Event: &event, Seats: []seatWish{{ID: 7}}, Buyer: lena}.toBook()
-	if err != nil || req.Event != 1 || req.Seats[0] != (seats.Want{ID: 7, Fence: seats.AnyFence, Type: seats.Standard}) {
+	if err != nil || req.Event != 1 || req.Seats[0] != (seats.Want{ID: 7, Fence: seats.AnyFence}) {
 		t.Errorf("%+v, %v", req, err)
 	}
 }

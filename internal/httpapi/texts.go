@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"seatfence/booking"
-	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 // text is one that people read, and its place in the body. A nil one was left out.
@@ -42,7 +42,7 @@ func clean(texts ...text) error {
 func visible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 
 // textsOf are the names in a house.
-func textsOf(h seats.House) (list []text) {
+func textsOf(h plan.House) (list []text) {
 	add := func(value *string, pointer string, at ...any) {
 		list = append(list, text{fmt.Sprintf(pointer, at...), value})
 	}
