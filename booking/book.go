@@ -89,27 +89,45 @@ func (s *Service) bookSeats(ctx context.Context, caller Caller, key Idempotency,
 	if len(req.Seats) == 1 && req.ExpectedTotal == nil {
 		sold, err = s.sellOne(ctx, caller, sale, req.Seats)
 	} else {
-		err = s.choosing(ctx, func(tx pgx.Tx, patience seats.Patience) error {
-			event, err := lockEvent(ctx, tx, caller, req.Event, newSale)
-			if err != nil {
-				return err
-			}
-			if sale.Wants, err = s.choose(ctx, tx, req.Event, caller.reach(event.Channels), req.Seats, req.Places, patience); err != nil {
-				return err
-			}
-			sold, err = sell(ctx, tx, sale)
-			switch {
-			case err != nil:
-				return err
-			case req.ExpectedTotal != nil && *req.ExpectedTotal != sold.Total:
-				return ErrPriceChanged
-			case !mayBuy(caller, event.Payment, sold.Total):
-				return ErrPaymentRequired
-			}
-			return nil
+		err = errJudged
+	}
+	if errors.Is(err, errJudged) {
+		err = s.judging(ctx, caller, req.Event, func(lastResort bool) error {
+			sold, err = s.sellChosen(ctx, caller, &sale, req, lastResort)
+			return err
 		})
 	}
 	return bookingOf(sale, sold), s.refusal(ctx, err, caller, req.Event, req.Seats)
+}
+
+// errJudged says that one statement cannot sell, because the choice has to be looked at first.
+var errJudged = errors.New("the choice is judged")
+
+// sellChosen sells several seats, or some whose choice is judged, or places, in a transaction.
+func (s *Service) sellChosen(ctx context.Context, caller Caller, sale *seats.Sale, req BookRequest, lastResort bool) (sold seats.Sold, err error) {
+	err = s.choosing(ctx, func(tx pgx.Tx, patience seats.Patience) error {
+		event, err := lockEvent(ctx, tx, caller, req.Event, newSale)
+		if err != nil {
+			return err
+		}
+		if sale.Wants, _, err = s.choose(ctx, tx, caller, event, selection{req.Seats, req.Places, lastResort}, patience); err != nil {
+			return err
+		}
+		if err := checkOrder(event, len(sale.Wants)); err != nil {
+			return err
+		}
+		sold, err = sell(ctx, tx, *sale)
+		switch {
+		case err != nil:
+			return err
+		case req.ExpectedTotal != nil && *req.ExpectedTotal != sold.Total:
+			return ErrPriceChanged
+		case !mayBuy(caller, event.Payment, sold.Total):
+			return ErrPaymentRequired
+		}
+		return nil
+	})
+	return sold, err
 }
 
 // mayBuy reports whether the caller can confirm: there is no payment provider, so buyers can confirm only what needs no payment.
@@ -123,7 +141,7 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 	if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
 		return seats.Sold{}, err
 	}
-	sale.Codes = newCodes(1)
+	sale.Codes, sale.Judged = newCodes(1), caller.Kind == Organizer
 	sold, err := s.sellAlone(ctx, sale)
 	if err != nil {
 		return seats.Sold{}, err
@@ -138,6 +156,9 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 	now := event.ServerTime
 	if err := onSale(event.Status, !event.SaleStartsAt.After(now), !event.SaleEndsAt.After(now), newSale); err != nil {
 		return seats.Sold{}, err
+	}
+	if (event.OrphanRule || event.WholeTables) && !sale.Judged {
+		return seats.Sold{}, errJudged
 	}
 	if err := s.affordable(ctx, caller, event, wants[0]); err != nil {
 		return seats.Sold{}, err
@@ -160,7 +181,7 @@ func sell(ctx context.Context, tx pgx.Tx, sale seats.Sale) (seats.Sold, error) {
 	if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
 		return seats.Sold{}, err
 	}
-	sale.Trusted = true // the transaction checks the payment when it knows the total
+	sale.Trusted, sale.Judged = true, true // by the transaction, which checks the payment when it knows the total
 	sale.Codes = newCodes(len(sale.Wants))
 	sold, err := seats.Sell(ctx, tx, sale)
 	if err == nil && len(sold.Seats) < len(sale.Wants) {

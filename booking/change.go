@@ -29,9 +29,11 @@ func (s *Service) ChangeHold(ctx context.Context, caller Caller, id HoldID, chan
 	if err := s.checkChange(change); err != nil {
 		return Hold{}, err
 	}
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		hold, err = s.changeHold(ctx, tx, caller, id, change)
-		return err
+	err = s.judging(ctx, caller, id.Event, func(lastResort bool) error {
+		return s.inTx(ctx, func(tx pgx.Tx) error {
+			hold, err = s.changeHold(ctx, tx, caller, id, change, lastResort)
+			return err
+		})
 	})
 	return hold, answer(s.refusal(ctx, err, caller, id.Event, change.Add))
 }
@@ -51,18 +53,19 @@ func (s *Service) checkChange(change HoldChange) error {
 	return s.checkWants("/drop", seats.Any(change.Drop...))
 }
 
-func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID, change HoldChange) (Hold, error) {
+func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID, change HoldChange, lastResort bool) (Hold, error) {
 	if len(change.Add) > 0 {
 		if err := lockCap(ctx, tx, caller, id.Event); err != nil {
 			return Hold{}, err
 		}
 	}
-	var event db.EventLockForSaleRow
-	if len(change.Add) > 0 || change.Extend {
-		var err error
-		if event, err = lockEvent(ctx, tx, caller, id.Event, newSale); err != nil {
-			return Hold{}, err
-		}
+	event, err := lockVisible(ctx, tx, caller, id.Event)
+	if err != nil {
+		return Hold{}, err
+	}
+	selling := onSale(event.Status, event.SaleStarted, event.SaleEnded, newSale)
+	if selling != nil && (len(change.Add) > 0 || change.Extend) {
+		return Hold{}, selling
 	}
 	row, kept, err := lockHold(ctx, tx, caller, id)
 	if err != nil {
@@ -79,11 +82,21 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 		return Hold{}, invalid("/add", "too_many_seats", "at most %d seats can be held at once", s.limits.Seats)
 	}
 	if len(adds) > 0 {
+		if err := checkOrder(event, len(rest)+len(adds)); err != nil {
+			return Hold{}, err
+		}
 		if err := s.checkCap(ctx, tx, caller, id.Event, len(adds)-len(dropped)); err != nil {
 			return Hold{}, err
 		}
 	}
-	if err := lockChanged(ctx, tx, id.Event, kept, adds); err != nil {
+	alone := false
+	if selling == nil && len(adds)+len(dropped) > 0 && judges(event, caller) {
+		choice := choiceOf{ids: slices.Concat(rest, seats.IDs(adds)), own: idsOf(kept), lastResort: lastResort}
+		alone, err = s.judge(ctx, tx, event, choice)
+	} else {
+		err = lockChanged(ctx, tx, id.Event, kept, adds)
+	}
+	if err != nil {
 		return Hold{}, err
 	}
 	if err := drop(ctx, tx, caller, id, dropped); err != nil {
@@ -117,6 +130,7 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 		}
 	}
 	hold, err := s.readHold(ctx, tx, caller, id)
+	hold.LastResort = alone
 	if err == nil && change.ExpectedTotal != nil && *change.ExpectedTotal != hold.Total {
 		return Hold{}, ErrPriceChanged
 	}
@@ -147,15 +161,20 @@ func split(kept []HeldSeat, change HoldChange) (dropped []seats.Taken, adds []se
 
 // lockChanged takes all rows that the change may write in one go, so that the order of ids holds across drop, extend and add.
 func lockChanged(ctx context.Context, tx pgx.Tx, event seats.EventID, kept []HeldSeat, adds []seats.Want) error {
-	ids := seats.IDs(adds)
-	for _, seat := range kept {
-		ids = append(ids, seat.ID)
-	}
+	ids := append(idsOf(kept), seats.IDs(adds)...)
 	n, err := seats.Lock(ctx, tx, event, ids)
 	if err == nil && n < len(ids) {
 		return errLost
 	}
 	return err
+}
+
+func idsOf(kept []HeldSeat) []seats.ID {
+	ids := make([]seats.ID, len(kept))
+	for i, seat := range kept {
+		ids[i] = seat.ID
+	}
+	return ids
 }
 
 func drop(ctx context.Context, tx pgx.Tx, caller Caller, id HoldID, dropped []seats.Taken) error {

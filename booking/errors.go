@@ -26,6 +26,7 @@ var (
 	ErrExtensionLimit   = errors.New("the hold cannot be extended any more")
 	ErrPriceChanged     = errors.New("the seats do not cost what the caller expects")
 	ErrSoldOut          = errors.New("the area has fewer places left than asked for")
+	ErrNoBlock          = errors.New("there are not so many seats left that fit the wish")
 	ErrBookingCancelled = errors.New("the booking is cancelled already")
 	ErrBlockRemoved     = errors.New("the block has been removed already")
 	ErrKeyReused        = errors.New("the idempotency key was used for another request")
@@ -56,6 +57,7 @@ const (
 	ReasonStale   = "stale_fence" // the seat has changed since the fence that the caller named
 	ReasonUnknown = "unknown"     // no seat of this event
 	ReasonBusy    = "busy"        // another request is writing it at this moment
+	ReasonAlone   = "alone"       // the choice would leave it alone between seats that are gone
 )
 
 // LostSeat is one seat that a request did not get. HeldUntil is set for a held one; Hold for one that the caller holds.
@@ -69,11 +71,12 @@ type LostSeat struct {
 }
 
 // SeatsError says that a request got none of its seats, and why for each that stood in the way. Alternatives are free seats nearby at the
-// same price; they are not held.
+// same price, or the whole of a better choice; they are not held. Instead is set if an equally good choice is held for the caller.
 type SeatsError struct {
 	Code         string
 	Seats        []LostSeat
 	Alternatives []seats.Seat
+	Instead      *Hold
 }
 
 // Codes of a SeatsError.
@@ -83,6 +86,7 @@ const (
 	CodeSeatYours   = "seat_yours"
 	CodeStaleFence  = "stale_fence"
 	CodeSeatUnknown = "seat_unknown"
+	CodeSeatAlone   = "seat_alone"
 )
 
 func (e *SeatsError) Error() string { return fmt.Sprintf("%s (%d seats)", e.Code, len(e.Seats)) }

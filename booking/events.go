@@ -52,6 +52,7 @@ type Event struct {
 	SaleStartsAt time.Time
 	SaleEndsAt   time.Time
 	OrphanRule   bool // whether a choice of seats may leave one alone
+	WholeTables  bool // whether some tables are sold as a whole
 	OrderLimit   *int // seats of one hold or booking, if fewer than the server's limit
 	ServerTime   time.Time
 }
@@ -264,7 +265,7 @@ func eventOf(r db.EventGetRow) Event {
 	return Event{
 		ID: seats.EventID(r.ID), Organizer: r.OrganizerID, Name: r.Name, Venue: r.Venue, StartsAt: r.StartsAt.UTC(), Timezone: r.Timezone,
 		Currency: r.Currency, Payment: r.Payment, Status: r.Status, SaleStartsAt: r.SaleStartsAt.UTC(), SaleEndsAt: r.SaleEndsAt.UTC(),
-		OrphanRule: r.OrphanRule, OrderLimit: orderLimitOf(r.OrderLimit), ServerTime: r.ServerTime.UTC(),
+		OrphanRule: r.OrphanRule, WholeTables: r.WholeTables, OrderLimit: orderLimitOf(r.OrderLimit), ServerTime: r.ServerTime.UTC(),
 	}
 }
 
@@ -335,7 +336,7 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 			if err := queries.EventInsert(ctx, tx, db.EventInsertParams{
 				ID: int64(id), OrganizerID: caller.Organizer, Name: spec.Name, Venue: spec.Venue, StartsAt: spec.StartsAt,
 				Timezone: spec.Timezone, Currency: spec.Currency, Payment: spec.Payment, Status: spec.Status,
-				SaleStartsAt: spec.SaleStartsAt, SaleEndsAt: spec.SaleEndsAt, OrphanRule: spec.OrphanRule, OrderLimit: limit,
+				SaleStartsAt: spec.SaleStartsAt, SaleEndsAt: spec.SaleEndsAt, OrphanRule: spec.OrphanRule, WholeTables: layout.WholeTables(), OrderLimit: limit,
 			}); err != nil {
 				return err
 			}

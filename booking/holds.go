@@ -38,6 +38,8 @@ type Hold struct {
 	ServerTime     time.Time     `json:"server_time"`
 	ExtensionsLeft int           `json:"extensions_left"`
 	Booking        *BookingID    `json:"booking,omitempty"`
+	Together       *bool         `json:"together,omitempty"`    // of the answer to a wish for the best seats
+	LastResort     bool          `json:"last_resort,omitempty"` // of the answer: a seat is left alone, as nothing better was free
 }
 
 // HeldSeat is a seat of a hold. Owned is false once somebody else has it, or nobody.
@@ -53,12 +55,25 @@ type AreaPlaces struct {
 	Type     string
 }
 
-// HoldRequest asks for named seats or for places of an area. PageSession names the live page that it comes from.
+// HoldRequest asks for named seats, for places of an area, or for the best seats that are free. PageSession names the live page that it
+// comes from.
 type HoldRequest struct {
 	Event       seats.EventID
 	Seats       []seats.Want
 	Places      *AreaPlaces
+	Best        *BestWish
 	PageSession *string
+}
+
+// count is how many seats the request asks for.
+func (r HoldRequest) count() int {
+	switch {
+	case r.Places != nil:
+		return r.Places.Quantity
+	case r.Best != nil:
+		return r.Best.size()
+	}
+	return len(r.Seats)
 }
 
 // errLost says that a write got fewer seats than it asked for. It never leaves the package: refusal says which and why.
@@ -66,61 +81,90 @@ var errLost = errors.New("some of the seats belong to somebody else")
 
 // Hold sets seats aside, all or none.
 func (s *Service) Hold(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) (Hold, bool, error) {
-	if err := s.checkSelection(req.Seats, req.Places); err != nil {
+	run := s.holdNamed
+	if req.Best != nil {
+		if err := s.checkBest(*req.Best); err != nil {
+			return Hold{}, false, err
+		}
+		run = s.holdBest
+	} else if err := s.checkSelection(req.Seats, req.Places); err != nil {
 		return Hold{}, false, err
 	}
-	return once(ctx, s, req.Event, caller, key, func(ctx context.Context) (hold Hold, err error) {
-		err = s.choosing(ctx, func(tx pgx.Tx, patience seats.Patience) error {
-			hold, err = s.hold(ctx, tx, caller, req, patience)
-			if err != nil {
-				return err
-			}
-			return remember(ctx, tx, req.Event, caller, key, hold)
-		})
-		return hold, s.refusal(ctx, err, caller, req.Event, req.Seats)
+	return once(ctx, s, req.Event, caller, key, func(ctx context.Context) (Hold, error) {
+		return run(ctx, caller, key, req)
 	}, recalled[Hold])
 }
 
-func (s *Service) hold(ctx context.Context, tx pgx.Tx, caller Caller, req HoldRequest, patience seats.Patience) (Hold, error) {
-	count := len(req.Seats)
-	if req.Places != nil {
-		count = req.Places.Quantity
-	}
+// holdNamed holds the seats that were named, or places of an area.
+func (s *Service) holdNamed(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) (hold Hold, err error) {
+	err = s.judging(ctx, caller, req.Event, func(lastResort bool) error {
+		chosen := selection{req.Seats, req.Places, lastResort}
+		return s.choosing(ctx, func(tx pgx.Tx, patience seats.Patience) error {
+			opened, err := s.openHold(ctx, tx, caller, req)
+			if err != nil {
+				return err
+			}
+			wants, alone, err := s.choose(ctx, tx, caller, opened.event, chosen, patience)
+			if err != nil {
+				return err
+			}
+			if hold, err = opened.take(ctx, tx, caller, wants, req.Places != nil); err != nil {
+				return err
+			}
+			hold.LastResort = alone
+			return remember(ctx, tx, req.Event, caller, key, hold)
+		})
+	})
+	return hold, s.refusal(ctx, err, caller, req.Event, req.Seats)
+}
+
+// openedHold is a hold that has no seats yet, in a transaction that has its caller's cap and its event locked.
+type openedHold struct {
+	event db.EventLockForSaleRow
+	hold  Hold
+}
+
+// openHold begins a hold of as many seats as the request asks for: cap, event and the hold's own row, in the order of all locks.
+func (s *Service) openHold(ctx context.Context, tx pgx.Tx, caller Caller, req HoldRequest) (o openedHold, err error) {
 	if err := lockCap(ctx, tx, caller, req.Event); err != nil {
-		return Hold{}, err
+		return o, err
 	}
-	event, err := lockEvent(ctx, tx, caller, req.Event, newSale)
-	if err != nil {
-		return Hold{}, err
+	if o.event, err = lockEvent(ctx, tx, caller, req.Event, newSale); err != nil {
+		return o, err
 	}
-	if err := s.checkCap(ctx, tx, caller, req.Event, count); err != nil {
-		return Hold{}, err
+	if err := checkOrder(o.event, req.count()); err != nil {
+		return o, err
+	}
+	if err := s.checkCap(ctx, tx, caller, req.Event, req.count()); err != nil {
+		return o, err
 	}
 	id := uuid.Must(uuid.NewV7())
 	made, err := queries.HoldInsert(ctx, tx, db.HoldInsertParams{
 		EventID: int64(req.Event), ID: id, Buyer: caller.ID, PageSession: req.PageSession, Ttl: s.limits.HoldTTL, Longest: s.limits.HoldLongest,
 	})
 	if err != nil {
-		return Hold{}, err
+		return o, fmt.Errorf("insert hold: %w", err)
 	}
-	wants, err := s.choose(ctx, tx, req.Event, caller.reach(event.Channels), req.Seats, req.Places, patience)
-	if err != nil {
-		return Hold{}, err
+	o.hold = Hold{
+		ID: HoldID{req.Event, id}, Event: req.Event, Status: HoldOpen, Currency: o.event.Currency, Timezone: o.event.Timezone,
+		AcquiredAt: made.AcquiredAt.UTC(), ExpiresAt: made.ExpiresAt.UTC(), EndsAt: made.EndsAt.UTC(), ServerTime: made.AcquiredAt.UTC(),
+		ExtensionsLeft: s.limits.Extensions,
 	}
+	return o, nil
+}
+
+// take gives the hold its seats, whose rows are locked if there are several: all, or errLost. places says that they were picked in an area.
+func (o openedHold) take(ctx context.Context, tx pgx.Tx, caller Caller, wants []seats.Want, places bool) (Hold, error) {
 	if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
 		return Hold{}, err
 	}
-	taken, err := seats.HoldFor(ctx, tx, req.Event, id, caller.ID, made.ExpiresAt, caller.reach(event.Channels), wants, req.Places != nil)
+	hold := o.hold
+	taken, err := seats.HoldFor(ctx, tx, hold.Event, hold.ID.Key, caller.ID, hold.ExpiresAt, caller.reach(o.event.Channels), wants, places)
 	if err != nil {
 		return Hold{}, err
 	}
 	if len(taken) < len(wants) {
 		return Hold{}, errLost
-	}
-	hold := Hold{
-		ID: HoldID{req.Event, id}, Event: req.Event, Status: HoldOpen, Currency: event.Currency, Timezone: event.Timezone,
-		AcquiredAt: made.AcquiredAt.UTC(), ExpiresAt: made.ExpiresAt.UTC(), EndsAt: made.EndsAt.UTC(), ServerTime: made.AcquiredAt.UTC(),
-		ExtensionsLeft: s.limits.Extensions,
 	}
 	for _, t := range taken {
 		hold.add(HeldSeat{t, true})

@@ -181,15 +181,22 @@ func (s *Service) SetPrices(ctx context.Context, caller Caller, event seats.Even
 	return list, answer(err)
 }
 
-// soldAs refuses wants whose seat is not sold as the type they name.
-func (s *Service) soldAs(ctx context.Context, event seats.EventID, wants []seats.Want, rows []seats.Row) error {
+// soldAs refuses wants whose seat is not sold as the type they name. pointer is where they stand in the request.
+func (s *Service) soldAs(ctx context.Context, event seats.EventID, pointer string, wants []seats.Want) error {
+	if !slices.ContainsFunc(wants, func(w seats.Want) bool { return w.Type != "" }) {
+		return nil
+	}
+	rows, err := seats.ByID(ctx, s.pool, event, seats.Reach{All: true}, seats.IDs(wants))
+	if err != nil {
+		return fmt.Errorf("read seats: %w", err)
+	}
 	prices, err := queries.PricesNow(ctx, s.pool, int64(event))
 	if err != nil {
 		return fmt.Errorf("read prices: %w", err)
 	}
 	for i, w := range wants {
 		row := slices.IndexFunc(rows, func(r seats.Row) bool { return r.ID == w.ID })
-		at := fmt.Sprintf("/seats/%d/type", i)
+		at := fmt.Sprintf("%s/%d/type", pointer, i)
 		switch {
 		case row < 0, w.Type == "":
 		case !slices.ContainsFunc(prices, func(p db.PricesNowRow) bool { return p.Type == w.Type }):

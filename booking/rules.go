@@ -134,22 +134,43 @@ func checkEach(pointer string, wants []seats.Want) error {
 	return nil
 }
 
-// choose returns the seats to write: the named ones, their rows locked in id order when there are several, or free places of the area.
-func (s *Service) choose(ctx context.Context, tx pgx.Tx, event seats.EventID, reach seats.Reach, wants []seats.Want, places *AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
-	if places != nil {
-		return s.pick(ctx, tx, event, reach, *places, patience)
+// selection is named seats, which may leave one alone as a last resort, or places of an area.
+type selection struct {
+	wants      []seats.Want
+	places     *AreaPlaces
+	lastResort bool
+}
+
+// choose returns the seats to write: the named ones, their rows locked in id order when there are several or they are judged, or free
+// places of the area. alone says that they leave a seat alone as a last resort.
+func (s *Service) choose(ctx context.Context, tx pgx.Tx, caller Caller, event db.EventLockForSaleRow, of selection, patience seats.Patience) (wants []seats.Want, alone bool, err error) {
+	id := seats.EventID(event.ID)
+	switch {
+	case of.places != nil:
+		wants, err = s.pick(ctx, tx, id, caller.reach(event.Channels), *of.places, patience)
+		return wants, false, err
+	case judges(event, caller):
+		alone, err = s.judge(ctx, tx, event, choiceOf{ids: seats.IDs(of.wants), lastResort: of.lastResort})
+		return of.wants, alone, err
+	case len(of.wants) == 1:
+		return of.wants, false, nil
 	}
-	if len(wants) == 1 {
-		return wants, nil
-	}
-	n, err := seats.Lock(ctx, tx, event, seats.IDs(wants))
+	n, err := seats.Lock(ctx, tx, id, seats.IDs(of.wants))
 	if err != nil {
-		return nil, fmt.Errorf("lock seats: %w", err)
+		return nil, false, fmt.Errorf("lock seats: %w", err)
 	}
-	if n < len(wants) {
-		return nil, errLost
+	if n < len(of.wants) {
+		return nil, false, errLost
 	}
-	return wants, nil
+	return of.wants, false, nil
+}
+
+// checkOrder holds one order to the event's own limit; the server's is looked at before.
+func checkOrder(event db.EventLockForSaleRow, n int) error {
+	if event.OrderLimit != nil && n > int(*event.OrderLimit) {
+		return invalid("", "order_limit", "the event sells at most %d seats at once", *event.OrderLimit)
+	}
+	return nil
 }
 
 // choosing runs a transaction that may pick places of an area: in haste first, and if too few were left, once more with patience. Only
@@ -219,7 +240,7 @@ func (s *Service) refusal(ctx context.Context, err error, caller Caller, event s
 	}
 	refusal := &SeatsError{Seats: losers(caller, event, wants, rows)}
 	if len(refusal.Seats) == 0 {
-		if err := s.soldAs(ctx, event, wants, rows); err != nil {
+		if err := s.soldAs(ctx, event, "/seats", wants); err != nil {
 			return answer(err)
 		}
 		return Busy(seats.IDs(wants)) // free again, or free all along for a moment too late

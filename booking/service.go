@@ -114,6 +114,7 @@ type Service struct {
 	// Guarded, if set, is called when a unique index refused what a condition should have refused.
 	Guarded func()
 
+	halls   halls
 	cursors sync.Map // area → *atomic.Int32: where its next free places probably are
 }
 

@@ -246,52 +246,53 @@ WITH ev AS (
       AND ($2::bigint IS NULL OR e.organizer_id = $2)
       AND ($3::uuid IS NOT NULL
            OR (e.sale_starts_at <= statement_timestamp() AND e.sale_ends_at > statement_timestamp()))
+      AND ($4::boolean OR NOT (e.orphan_rule OR e.whole_tables))
     FOR SHARE
 ), own AS (
-    SELECT k.channel_id FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $4::uuid
+    SELECT k.channel_id FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $5::uuid
 ), allowed AS (
     SELECT channel_id FROM own
     UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM own)
     UNION ALL SELECT c.id FROM channels c, ev
     WHERE c.event_id = $1 AND ev.starts_at - c.release_before <= statement_timestamp() AND NOT EXISTS (SELECT 1 FROM own)
 ), asked AS (
-    SELECT unnest($5::integer[]) AS id, unnest($6::bigint[]) AS fence, unnest($7::bigint[]) AS price,
-           unnest($8::text[]) AS type, unnest($9::text[]) AS code
+    SELECT unnest($6::integer[]) AS id, unnest($7::bigint[]) AS fence, unnest($8::bigint[]) AS price,
+           unnest($9::text[]) AS type, unnest($10::text[]) AS code
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
     FROM asked a JOIN seats s ON s.event_id = $1 AND s.id = a.id
     LEFT JOIN prices_now p ON p.event_id = $1 AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), sold AS (
     UPDATE seats s
-    SET buyer = $4::uuid, booking_id = $10::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
+    SET buyer = $5::uuid, booking_id = $11::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
     FROM ev, want w
     WHERE s.event_id = $1 AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (w.fence < 0 OR s.fence = w.fence)
-      AND w.price IS NOT NULL AND ($11::boolean OR ev.payment = 'none' OR w.price = 0)
-      AND ($3::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = $12::boolean)
-      AND ($13::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
+      AND w.price IS NOT NULL AND ($12::boolean OR ev.payment = 'none' OR w.price = 0)
+      AND ($3::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = $13::boolean)
+      AND ($14::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
       AND CASE WHEN $3::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
                ELSE s.hold_id = $3 END
     RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code, w.price, ev.currency, ev.timezone
 ), booked AS (
     INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, payment_reference, hold_id, total, currency, created_at)
-    SELECT $1, $10, $14, $4, $15, $16, $17, $3,
+    SELECT $1, $11, $15, $5, $16, $17, $18, $3,
            sum(price), min(currency), statement_timestamp()
     FROM sold HAVING count(*) > 0
 ), ticketed AS (
     INSERT INTO tickets (event_id, booking_id, seat_id, fence, type, price, code)
-    SELECT $1, $10, id, fence, type, price, code FROM sold
+    SELECT $1, $11, id, fence, type, price, code FROM sold
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $1, id, fence, 'sold', $4, $10, statement_timestamp() FROM sold
+    SELECT $1, id, fence, 'sold', $5, $11, statement_timestamp() FROM sold
 ), posted AS (
     INSERT INTO outbox (event_id, booking_id, kind, created_at)
-    SELECT $1, $10, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
+    SELECT $1, $11, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
 ), answered AS (
     INSERT INTO idempotency_keys (event_id, caller, key, fingerprint, result, created_at)
-    SELECT $1, $4, $18::text, $19::bytea,
-           jsonb_build_object('booking', $10), statement_timestamp()
+    SELECT $1, $5, $19::text, $20::bytea,
+           jsonb_build_object('booking', $11), statement_timestamp()
     FROM sold HAVING count(*) > 0
 )
 SELECT o.id, o.section, o.row_label, o.number, o.fence, o.price::bigint AS price, o.type::text AS type, o.code::text AS code, o.currency, o.timezone,
@@ -303,6 +304,7 @@ type SellParams struct {
 	EventID          int64
 	OrganizerID      *int64
 	HoldID           *uuid.UUID
+	Judged           bool
 	Buyer            uuid.UUID
 	Ids              []int32
 	Fences           []int64
@@ -341,12 +343,13 @@ type SellRow struct {
 //
 //	hold_id   sells what this hold still owns, by the fences it was given; NULL sells what is free or whose hold has run out
 //	fences    the fence to expect, or -1; prices: the price that was promised, or -1 for what the type costs now
-//	types     "" is the event's first
+//	types     "" is the event's first; judged: what rules the event has for the choice of seats is no matter of this statement
 func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow, error) {
 	rows, err := db.Query(ctx, sell,
 		arg.EventID,
 		arg.OrganizerID,
 		arg.HoldID,
+		arg.Judged,
 		arg.Buyer,
 		arg.Ids,
 		arg.Fences,

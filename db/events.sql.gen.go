@@ -212,7 +212,7 @@ func (q *Queries) EventChangeLimits(ctx context.Context, db DBTX, arg EventChang
 }
 
 const eventGet = `-- name: EventGet :one
-SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, order_limit, statement_timestamp()::timestamptz AS server_time FROM events WHERE id = $1
+SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, whole_tables, order_limit, statement_timestamp()::timestamptz AS server_time FROM events WHERE id = $1
 `
 
 type EventGetRow struct {
@@ -233,6 +233,7 @@ type EventGetRow struct {
 	PlanVersion  *int32
 	Layout       int32
 	OrphanRule   bool
+	WholeTables  bool
 	OrderLimit   *int32
 	ServerTime   time.Time
 }
@@ -258,6 +259,7 @@ func (q *Queries) EventGet(ctx context.Context, db DBTX, id int64) (EventGetRow,
 		&i.PlanVersion,
 		&i.Layout,
 		&i.OrphanRule,
+		&i.WholeTables,
 		&i.OrderLimit,
 		&i.ServerTime,
 	)
@@ -266,9 +268,9 @@ func (q *Queries) EventGet(ctx context.Context, db DBTX, id int64) (EventGetRow,
 
 const eventInsert = `-- name: EventInsert :exec
 INSERT INTO events (id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at,
-                    plan_id, plan_version, orphan_rule, order_limit)
+                    plan_id, plan_version, orphan_rule, whole_tables, order_limit)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-        $12, $13, $14, $15)
+        $12, $13, $14, $15, $16)
 `
 
 type EventInsertParams struct {
@@ -286,6 +288,7 @@ type EventInsertParams struct {
 	PlanID       *int64
 	PlanVersion  *int32
 	OrphanRule   bool
+	WholeTables  bool
 	OrderLimit   *int32
 }
 
@@ -305,13 +308,14 @@ func (q *Queries) EventInsert(ctx context.Context, db DBTX, arg EventInsertParam
 		arg.PlanID,
 		arg.PlanVersion,
 		arg.OrphanRule,
+		arg.WholeTables,
 		arg.OrderLimit,
 	)
 	return err
 }
 
 const eventList = `-- name: EventList :many
-SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, order_limit, statement_timestamp()::timestamptz AS server_time FROM events
+SELECT id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, whole_tables, order_limit, statement_timestamp()::timestamptz AS server_time FROM events
 WHERE ($1::bigint IS NULL OR organizer_id = $1)
   AND (status <> 'draft' OR organizer_id = $1)
   AND ($2::bigint[] IS NULL OR id = ANY($2))
@@ -346,6 +350,7 @@ type EventListRow struct {
 	PlanVersion  *int32
 	Layout       int32
 	OrphanRule   bool
+	WholeTables  bool
 	OrderLimit   *int32
 	ServerTime   time.Time
 }
@@ -384,6 +389,7 @@ func (q *Queries) EventList(ctx context.Context, db DBTX, arg EventListParams) (
 			&i.PlanVersion,
 			&i.Layout,
 			&i.OrphanRule,
+			&i.WholeTables,
 			&i.OrderLimit,
 			&i.ServerTime,
 		); err != nil {
@@ -398,7 +404,7 @@ func (q *Queries) EventList(ctx context.Context, db DBTX, arg EventListParams) (
 }
 
 const eventLockForSale = `-- name: EventLockForSale :one
-SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.order_limit,
+SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.whole_tables, e.order_limit,
        (e.sale_starts_at <= statement_timestamp())::boolean AS sale_started,
        (e.sale_ends_at <= statement_timestamp())::boolean AS sale_ended,
        (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
@@ -422,6 +428,7 @@ type EventLockForSaleRow struct {
 	Timezone    string
 	Layout      int32
 	OrphanRule  bool
+	WholeTables bool
 	OrderLimit  *int32
 	SaleStarted bool
 	SaleEnded   bool
@@ -443,6 +450,7 @@ func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, arg EventLockFo
 		&i.Timezone,
 		&i.Layout,
 		&i.OrphanRule,
+		&i.WholeTables,
 		&i.OrderLimit,
 		&i.SaleStarted,
 		&i.SaleEnded,
@@ -483,7 +491,7 @@ UPDATE events SET
     orphan_rule = coalesce($7, orphan_rule),
     order_limit = CASE WHEN $8::boolean THEN $9 ELSE order_limit END
 WHERE id = $10 AND organizer_id = $11 AND status = ANY($12::text[])
-RETURNING id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, order_limit, statement_timestamp()::timestamptz AS server_time
+RETURNING id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at, created_at, unwound_at, plan_id, plan_version, layout, orphan_rule, whole_tables, order_limit, statement_timestamp()::timestamptz AS server_time
 `
 
 type EventUpdateParams struct {
@@ -519,6 +527,7 @@ type EventUpdateRow struct {
 	PlanVersion  *int32
 	Layout       int32
 	OrphanRule   bool
+	WholeTables  bool
 	OrderLimit   *int32
 	ServerTime   time.Time
 }
@@ -557,6 +566,7 @@ func (q *Queries) EventUpdate(ctx context.Context, db DBTX, arg EventUpdateParam
 		&i.PlanVersion,
 		&i.Layout,
 		&i.OrphanRule,
+		&i.WholeTables,
 		&i.OrderLimit,
 		&i.ServerTime,
 	)

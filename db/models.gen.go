@@ -100,6 +100,7 @@ type Event struct {
 	PlanVersion  *int32
 	Layout       int32
 	OrphanRule   bool
+	WholeTables  bool
 	OrderLimit   *int32
 }
 

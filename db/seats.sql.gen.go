@@ -402,6 +402,43 @@ func (q *Queries) SeatLock(ctx context.Context, db DBTX, arg SeatLockParams) ([]
 	return items, nil
 }
 
+const seatLockStates = `-- name: SeatLockStates :many
+SELECT id, (buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp()))::boolean AS free
+FROM seats WHERE event_id = $1 AND id = ANY($2::integer[])
+ORDER BY id FOR UPDATE
+`
+
+type SeatLockStatesParams struct {
+	EventID int64
+	Ids     []int32
+}
+
+type SeatLockStatesRow struct {
+	ID   int32
+	Free bool
+}
+
+// SeatLock, and whether each seat is free once its row is ours.
+func (q *Queries) SeatLockStates(ctx context.Context, db DBTX, arg SeatLockStatesParams) ([]SeatLockStatesRow, error) {
+	rows, err := db.Query(ctx, seatLockStates, arg.EventID, arg.Ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SeatLockStatesRow
+	for rows.Next() {
+		var i SeatLockStatesRow
+		if err := rows.Scan(&i.ID, &i.Free); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const seatPickUnits = `-- name: SeatPickUnits :many
 SELECT id FROM seats
 WHERE event_id = $1 AND id >= $2::integer AND id < $3::integer AND area_id = $4

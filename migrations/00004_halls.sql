@@ -6,6 +6,7 @@ ALTER TABLE events
     ADD plan_version integer,
     ADD layout       integer NOT NULL DEFAULT 1,
     ADD orphan_rule  boolean NOT NULL DEFAULT false,
+    ADD whole_tables boolean NOT NULL DEFAULT false, -- whether some are sold as a whole
     ADD order_limit  integer CHECK (order_limit > 0),
     ADD FOREIGN KEY (plan_id, plan_version) REFERENCES plan_versions;
 
@@ -111,4 +112,4 @@ UPDATE seats s SET price = (
 ALTER TABLE seats ALTER price SET NOT NULL, DROP COLUMN channel_id;
 DROP VIEW prices_now;
 DROP TABLE spots, channel_keys, channels, prices, ticket_types;
-ALTER TABLE events DROP COLUMN plan_id, DROP COLUMN plan_version, DROP COLUMN layout, DROP COLUMN orphan_rule, DROP COLUMN order_limit;
+ALTER TABLE events DROP COLUMN plan_id, DROP COLUMN plan_version, DROP COLUMN layout, DROP COLUMN orphan_rule, DROP COLUMN whole_tables, DROP COLUMN order_limit;

@@ -149,5 +149,8 @@ func (h *Hall) Spots() []Spot { return h.spots }
 
 // Index returns where a seat is in Spots.
 func (h *Hall) Index(id ID) (int, bool) {
+	if i := int(id) - 1; 0 <= i && i < len(h.spots) && h.spots[i].ID == id {
+		return i, true // ids without a gap, as in a hall that was never drawn anew
+	}
 	return slices.BinarySearchFunc(h.spots, id, func(s Spot, id ID) int { return cmp.Compare(s.ID, id) })
 }

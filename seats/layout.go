@@ -1,5 +1,7 @@
 package seats
 
+import "slices"
+
 // Attributes is what there is to know of a seat beside its place, as a set of bits.
 type Attributes int16
 
@@ -23,6 +25,11 @@ type Layout struct {
 	Categories []string
 	Seats      []LayoutSeat
 	Areas      []LayoutArea
+}
+
+// WholeTables reports whether some of the seats are sold only with all of their table.
+func (l Layout) WholeTables() bool {
+	return slices.ContainsFunc(l.Seats, func(s LayoutSeat) bool { return s.Attributes.Has(WholeTable) })
 }
 
 // LayoutSeat is a numbered seat. Seats are neighbours if they are of one run and their Pos differs by one. Distance is from the focal

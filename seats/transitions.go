@@ -78,12 +78,14 @@ func Cancel(ctx context.Context, tx pgx.Tx, event EventID, booking, actor uuid.U
 
 // Sale is everything that one sale writes. With Hold set it sells what that hold still owns, at the prices in Prices; otherwise what is
 // free, at what the types cost now, and Places says whether those were picked in an area. Organizer limits it to one tenant's events,
-// Trusted sells seats that need a payment, AnyChannel those of every channel; otherwise it is the buyer's channels that count.
+// Trusted sells seats that need a payment, AnyChannel those of every channel; otherwise it is the buyer's channels that count. Without
+// Judged nothing is sold of an event that has rules for the choice of seats.
 type Sale struct {
 	Event       EventID
 	Organizer   *int64
 	Trusted     bool
 	AnyChannel  bool
+	Judged      bool
 	Hold        *uuid.UUID
 	Booking     uuid.UUID
 	Number      string
@@ -122,7 +124,7 @@ func Sell(ctx context.Context, conn db.DBTX, sale Sale) (Sold, error) {
 		EventID: int64(sale.Event), OrganizerID: sale.Organizer, Trusted: sale.Trusted, HoldID: sale.Hold,
 		BookingID: sale.Booking, Number: sale.Number, Buyer: sale.Buyer, BuyerName: sale.Name, BuyerEmail: sale.Email,
 		PaymentReference: sale.Reference, Key: sale.Key, Fingerprint: sale.Fingerprint, Codes: sale.Codes,
-		Prices: sale.Prices, Places: sale.Places, AnyChannel: sale.AnyChannel || sale.Hold != nil,
+		Prices: sale.Prices, Places: sale.Places, AnyChannel: sale.AnyChannel || sale.Hold != nil, Judged: sale.Judged,
 	}
 	for _, w := range sale.Wants {
 		p.Ids, p.Fences, p.Types = append(p.Ids, w.ID), append(p.Fences, w.Fence), append(p.Types, w.Type)

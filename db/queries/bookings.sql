@@ -4,13 +4,14 @@
 -- zero rows sold means nothing written. A used idempotency key fails the whole statement (23505).
 --   hold_id   sells what this hold still owns, by the fences it was given; NULL sells what is free or whose hold has run out
 --   fences    the fence to expect, or -1; prices: the price that was promised, or -1 for what the type costs now
---   types     "" is the event's first
+--   types     "" is the event's first; judged: what rules the event has for the choice of seats is no matter of this statement
 WITH ev AS (
     SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e
     WHERE e.id = @event_id AND e.status = 'on_sale'
       AND (sqlc.narg('organizer_id')::bigint IS NULL OR e.organizer_id = sqlc.narg('organizer_id'))
       AND (sqlc.narg('hold_id')::uuid IS NOT NULL
            OR (e.sale_starts_at <= statement_timestamp() AND e.sale_ends_at > statement_timestamp()))
+      AND (@judged::boolean OR NOT (e.orphan_rule OR e.whole_tables))
     FOR SHARE
 ), own AS (
     SELECT k.channel_id FROM channel_keys k WHERE k.event_id = @event_id AND k.key_id = @buyer::uuid

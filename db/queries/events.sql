@@ -1,8 +1,8 @@
 -- name: EventInsert :exec
 INSERT INTO events (id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at,
-                    plan_id, plan_version, orphan_rule, order_limit)
+                    plan_id, plan_version, orphan_rule, whole_tables, order_limit)
 VALUES (@id, @organizer_id, @name, @venue, @starts_at, @timezone, @currency, @payment, @status, @sale_starts_at, @sale_ends_at,
-        sqlc.narg('plan_id'), sqlc.narg('plan_version'), @orphan_rule, sqlc.narg('order_limit'));
+        sqlc.narg('plan_id'), sqlc.narg('plan_version'), @orphan_rule, @whole_tables, sqlc.narg('order_limit'));
 
 -- name: CategoryInsert :exec
 INSERT INTO categories (event_id, id, name)
@@ -62,7 +62,7 @@ LIMIT @max_rows;
 -- Waits for a pause or cancel that is under way, and makes later ones wait for this sale.
 -- channels: those whose seats the caller may sell, 0 for none: a key that has channels here those alone, everybody else what is in none
 -- or has released itself.
-SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.order_limit,
+SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.whole_tables, e.order_limit,
        (e.sale_starts_at <= statement_timestamp())::boolean AS sale_started,
        (e.sale_ends_at <= statement_timestamp())::boolean AS sale_ended,
        (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.key_id = @caller)

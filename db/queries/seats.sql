@@ -169,3 +169,9 @@ LIMIT @max_rows;
 SELECT fence, action, actor, ref, at FROM seat_ledger
 WHERE event_id = @event_id AND seat_id = @seat_id AND fence < @before_fence::bigint
 ORDER BY fence DESC LIMIT @max_rows;
+
+-- name: SeatLockStates :many
+-- SeatLock, and whether each seat is free once its row is ours.
+SELECT id, (buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp()))::boolean AS free
+FROM seats WHERE event_id = @event_id AND id = ANY(@ids::integer[])
+ORDER BY id FOR UPDATE;

@@ -1,0 +1,243 @@
+package booking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatfence/db"
+	"seatfence/seats"
+)
+
+// BestWish asks for the best free seats: a number of them, or of each ticket type. Category and Section, if not "", limit the choice.
+// Exactly Accessible of the seats are accessible ones. Together would rather have nothing than seats apart.
+type BestWish struct {
+	Quantity   int
+	Types      []TypeCount
+	Category   string
+	Section    string
+	Accessible int
+	Together   bool
+
+	around []seats.ID // near these instead of the focal point
+}
+
+// TypeCount is a number of seats of a ticket type.
+type TypeCount struct {
+	Type     string
+	Quantity int
+}
+
+// size is how many seats the wish asks for.
+func (w BestWish) size() (n int) {
+	for _, t := range w.Types {
+		n += t.Quantity
+	}
+	return n + w.Quantity
+}
+
+// wants gives chosen seats the types of the wish, in its order.
+func (w BestWish) wants(ids []seats.ID) []seats.Want {
+	wants := seats.Any(ids...)
+	next := 0
+	for _, t := range w.Types {
+		for range t.Quantity {
+			wants[next].Type = t.Type
+			next++
+		}
+	}
+	return wants
+}
+
+func (s *Service) checkBest(w BestWish) error {
+	const at = "/best_available"
+	switch n := w.size(); {
+	case w.Quantity != 0 && len(w.Types) > 0:
+		return invalid(at, "quantity_or_types", "either a quantity or ticket types are needed")
+	case n < 1 || n > s.limits.Seats:
+		return invalid(at+"/quantity", "bad_quantity", "between 1 and %d seats can be had at once", s.limits.Seats)
+	case w.Accessible < 0 || w.Accessible > min(n, seats.MaxAccessible):
+		return invalid(at+"/accessible", "bad_quantity", "no more accessible seats than seats, and at most %d, can be had", seats.MaxAccessible)
+	}
+	for i, t := range w.Types {
+		if t.Quantity < 1 {
+			return invalid(fmt.Sprintf("%s/types/%d/quantity", at, i), "bad_quantity", "at least one seat of each type is needed")
+		}
+	}
+	return nil
+}
+
+// wish is what the hall is asked for, or why it knows of no such thing.
+func (h *hall) wish(w BestWish, reach seats.Reach) (seats.Wish, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	category, known := h.names[w.Category]
+	switch {
+	case w.Category != "" && !known:
+		return seats.Wish{}, invalid("/best_available/category", "unknown_category", "the event has no category of this name")
+	case w.Section != "" && !h.sections[w.Section]:
+		return seats.Wish{}, invalid("/best_available/section", "unknown_section", "the event has no section of this name with numbered seats")
+	}
+	wish := seats.Wish{
+		Quantity: w.size(), Accessible: w.Accessible, Category: category, Section: w.Section, Together: w.Together, Around: w.around,
+	}
+	if !reach.All {
+		wish.Channels = reach.Channels
+	}
+	return wish, nil
+}
+
+const (
+	bestTries    = 4                       // that lose to others before the queue is used
+	bestPatience = 1500 * time.Millisecond // for the requests of this node that have claimed what is left
+	queuedTries  = 8
+)
+
+// holdBest chooses in memory and lets the write decide. Nobody is refused while a fitting choice is left: "none" is said only of what
+// was committed and read after the request came, and whoever keeps losing to other nodes goes into a queue.
+func (s *Service) holdBest(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) (Hold, error) {
+	h := s.halls.of(req.Event)
+	patience := time.NewTimer(bestPatience)
+	defer patience.Stop()
+	for tries := 0; tries < bestTries; {
+		settled := h.nextSettled()
+		v, wish, err := s.look(ctx, caller, h, req)
+		if err != nil {
+			return Hold{}, err
+		}
+		choice, ok, taken := h.claim(v, wish)
+		switch {
+		case ok:
+			hold, err := s.holdChosen(ctx, caller, key, req, choice)
+			h.settle(choice.Seats, err == nil)
+			if !errors.Is(err, errLost) && !db.LockTimedOut(err) {
+				return hold, err
+			}
+			if err := s.soldAs(ctx, req.Event, "/best_available/types", req.Best.wants(choice.Seats)); err != nil {
+				return Hold{}, err
+			}
+			tries++
+		case !taken:
+			return Hold{}, ErrNoBlock
+		default:
+			select {
+			case <-settled:
+			case <-patience.C:
+				tries = bestTries
+			case <-ctx.Done():
+				return Hold{}, ctx.Err()
+			}
+		}
+	}
+	return s.holdQueued(ctx, caller, key, req)
+}
+
+// look reads what is free for the wish, and refuses what no choice could help: an event that the caller may not know or that does not sell.
+func (s *Service) look(ctx context.Context, caller Caller, h *hall, req HoldRequest) (vacancy, seats.Wish, error) {
+	v, err := h.read(ctx, s.pool)
+	if err == nil && !caller.sees(req.Event, v.Organizer, v.Status) {
+		err = ErrNotFound
+	}
+	if err == nil {
+		err = onSale(v.Status, v.SaleStarted, v.SaleEnded, newSale)
+	}
+	if err != nil {
+		return v, seats.Wish{}, err
+	}
+	reach := caller.reach([]int32{0})
+	if v.Channels {
+		if reach, err = reachOf(ctx, s.pool, caller, req.Event); err != nil {
+			return v, seats.Wish{}, err
+		}
+	}
+	wish, err := h.wish(*req.Best, reach)
+	return v, wish, err
+}
+
+// holdChosen holds a choice, all of it or none.
+func (s *Service) holdChosen(ctx context.Context, caller Caller, key Idempotency, req HoldRequest, choice seats.Choice) (hold Hold, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		opened, err := s.openHold(ctx, tx, caller, req)
+		if err != nil {
+			return err
+		}
+		if hold, err = opened.lockAndTake(ctx, tx, caller, req.Best.wants(choice.Seats)); err != nil {
+			return err
+		}
+		hold.Together, hold.LastResort = &choice.Together, choice.LastResort
+		return remember(ctx, tx, req.Event, caller, key, hold)
+	})
+	return hold, err
+}
+
+// holdQueued chooses inside its transaction, at the head of a queue of those who have lost too often, and again when somebody who came
+// another way was quicker. It keeps no seat's row while it reads: each try is undone as a whole.
+func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) (hold Hold, err error) {
+	h := s.halls.of(req.Event)
+	select {
+	case h.queue <- struct{}{}: // one of each node, so that nobody waits for a lock longer than a lock is waited for
+		defer func() { <-h.queue }()
+	case <-ctx.Done():
+		return hold, ctx.Err()
+	}
+	var claims []seats.ID
+	defer func() { h.settle(claims, err == nil) }()
+	drawing, layout := h.known()
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		opened, err := s.openHold(ctx, tx, caller, req)
+		if err != nil {
+			return err
+		}
+		if err := queries.HallQueue(ctx, tx, int64(req.Event)); err != nil {
+			return fmt.Errorf("wait in the queue: %w", err)
+		}
+		wish, err := h.wish(*req.Best, caller.reach(opened.event.Channels))
+		if err != nil {
+			return err
+		}
+		for range queuedTries {
+			read, err := seats.ReadAvailability(ctx, tx, req.Event)
+			if err != nil {
+				return err
+			}
+			if drawing == nil || read.Layout != layout {
+				return ErrBusy // drawn anew at this moment
+			}
+			choice, ok, claimed := h.claimIn(drawing, read.In(drawing), wish)
+			if !ok {
+				return ErrNoBlock
+			}
+			if claimed {
+				claims = append(claims, choice.Seats...)
+			}
+			err = pgx.BeginFunc(ctx, tx, func(try pgx.Tx) error {
+				hold, err = opened.lockAndTake(ctx, try, caller, req.Best.wants(choice.Seats))
+				return err
+			})
+			if err == nil {
+				hold.Together, hold.LastResort = &choice.Together, choice.LastResort
+				return remember(ctx, tx, req.Event, caller, key, hold)
+			}
+			if !errors.Is(err, errLost) {
+				return err
+			}
+		}
+		return ErrBusy
+	})
+	return hold, err
+}
+
+// lockAndTake is take for seats that were chosen in memory. Whoever has one of them keeps others waiting: they cannot do better.
+func (o openedHold) lockAndTake(ctx context.Context, tx pgx.Tx, caller Caller, wants []seats.Want) (Hold, error) {
+	n, err := seats.Lock(ctx, tx, o.hold.Event, seats.IDs(wants))
+	if err != nil {
+		return Hold{}, fmt.Errorf("lock seats: %w", err)
+	}
+	if n < len(wants) {
+		return Hold{}, errLost
+	}
+	return o.take(ctx, tx, caller, wants, false)
+}
