@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,7 +23,7 @@ type BestWish struct {
 	Accessible int
 	Together   bool
 
-	around []seats.ID // near these instead of the focal point
+	like []seats.ID // as good as these and near them, instead of all the above
 }
 
 // TypeCount is a number of seats of a ticket type.
@@ -52,6 +53,29 @@ func (w BestWish) wants(ids []seats.ID) []seats.Want {
 	return wants
 }
 
+// insteadKey begins the key of a hold that was made instead of the one asked for. No caller's key has a space.
+const insteadKey = "instead of "
+
+// Instead looks for seats that are as good as the named ones of a request that was refused, holds them for the caller, and adds the hold
+// to the refusal. The same request under the same key gets the same hold again. A refusal that other seats do not help stays as it is,
+// and so does one for which there are none.
+func (s *Service) Instead(ctx context.Context, caller Caller, key Idempotency, req HoldRequest, refusal error) error {
+	lost, ok := errors.AsType[*SeatsError](refusal)
+	if !ok || !slices.Contains([]string{CodeSeatTaken, CodeSeatBusy, CodeStaleFence, CodeSeatAlone}, lost.Code) {
+		return refusal
+	}
+	wish := BestWish{like: seats.IDs(req.Seats)}
+	for _, w := range req.Seats {
+		wish.Types = append(wish.Types, TypeCount{w.Type, 1})
+	}
+	key.Key = insteadKey + key.Key
+	hold, _, err := s.Hold(ctx, caller, key, HoldRequest{Event: req.Event, Best: &wish, PageSession: req.PageSession})
+	if err == nil {
+		lost.Instead = &hold
+	}
+	return refusal
+}
+
 func (s *Service) checkBest(w BestWish) error {
 	const at = "/best_available"
 	switch n := w.size(); {
@@ -63,8 +87,11 @@ func (s *Service) checkBest(w BestWish) error {
 		return invalid(at+"/accessible", "bad_quantity", "no more accessible seats than seats, and at most %d, can be had", seats.MaxAccessible)
 	}
 	for i, t := range w.Types {
-		if t.Quantity < 1 {
-			return invalid(fmt.Sprintf("%s/types/%d/quantity", at, i), "bad_quantity", "at least one seat of each type is needed")
+		switch here := fmt.Sprintf("%s/types/%d", at, i); {
+		case t.Quantity < 1:
+			return invalid(here+"/quantity", "bad_quantity", "at least one seat of each type is needed")
+		case w.like == nil && slices.ContainsFunc(w.Types[:i], func(o TypeCount) bool { return o.Type == t.Type }):
+			return invalid(here+"/type", "duplicate_type", "the ticket type stands earlier in the list")
 		}
 	}
 	return nil
@@ -81,8 +108,9 @@ func (h *hall) wish(w BestWish, reach seats.Reach) (seats.Wish, error) {
 	case w.Section != "" && !h.sections[w.Section]:
 		return seats.Wish{}, invalid("/best_available/section", "unknown_section", "the event has no section of this name with numbered seats")
 	}
-	wish := seats.Wish{
-		Quantity: w.size(), Accessible: w.Accessible, Category: category, Section: w.Section, Together: w.Together, Around: w.around,
+	wish := seats.Wish{Quantity: w.size(), Accessible: w.Accessible, Category: category, Section: w.Section, Together: w.Together}
+	if w.like != nil {
+		wish = likeness(h.drawing, w.like)
 	}
 	if !reach.All {
 		wish.Channels = reach.Channels

@@ -362,10 +362,7 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 
 // prices are those of the inline house, and the others.
 func (e NewEvent) prices() PriceList {
-	list := e.PriceList
-	if len(list.Types) == 0 {
-		list.Types = []string{standardType}
-	}
+	list := e.named()
 	for _, c := range e.House.Categories {
 		list.Prices = append(list.Prices, Price{Category: c.Name, Type: list.Types[0], Amount: c.Price})
 	}

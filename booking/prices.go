@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"seatfence/seats"
 )
 
-// Price is what a category costs as a ticket type, in minor units, from a time on or, with From nil, from the first. A later one of the
+// Price is what a category costs as a ticket type, by default the event's first, in minor units, from a time on or, with From nil, from the first. A later one of the
 // same category and type ends it: that is a tier. Current is set in lists, for the one that counts now.
 type Price struct {
 	Category string     `json:"category"`
@@ -39,6 +40,18 @@ const (
 
 // standardType is the only ticket type of an event that names none.
 const standardType = "standard"
+
+// named is the list with a type in every price; an event that names no types has one.
+func (l PriceList) named() PriceList {
+	if len(l.Types) == 0 {
+		l.Types = []string{standardType}
+	}
+	l.Prices = slices.Clone(l.Prices)
+	for i := range l.Prices {
+		l.Prices[i].Type = cmp.Or(l.Prices[i].Type, l.Types[0])
+	}
+	return l
+}
 
 // check finds what is wrong with a price list for the given categories.
 func (l PriceList) check(categories []string) error {
@@ -144,6 +157,7 @@ func readPrices(ctx context.Context, conn db.DBTX, event seats.EventID) (PriceLi
 // SetPrices replaces the price list of the organizer's event. Types that it has keep their places at the head of list.Types: what was
 // sold as one stays named. Live holds keep the prices they promised.
 func (s *Service) SetPrices(ctx context.Context, caller Caller, event seats.EventID, list PriceList) (PriceList, error) {
+	list = list.named()
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
 		if _, err := lockOwnEvent(ctx, tx, caller, event); err != nil {
 			return err

@@ -38,6 +38,7 @@ var Access = map[string]Role{
 	"createEvent":    Organizer,
 	"getEvent":       everybody,
 	"updateEvent":    Organizer,
+	"setPrices":      Organizer,
 	"listSeats":      everybody,
 	"getSeat":        everybody,
 	"getSeatHistory": Organizer,

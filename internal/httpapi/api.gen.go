@@ -156,6 +156,30 @@ type AreaPlaces struct {
 
 	// Quantity How many places, up to the server's limit, 20 by default.
 	Quantity int `json:"quantity"`
+
+	// Type The ticket type, the event's first if left out.
+	Type *string `json:"type,omitempty"`
+}
+
+// BestAvailable A wish for the best free seats: side by side and nobody left alone beside them; else side by side; else in the fewest pieces in neighbouring rows; and of these the nearest to the focal point. Accessible and companion seats are only given to whoever asks for accessible ones.
+type BestAvailable struct {
+	// Accessible How many of the seats must be accessible ones.
+	Accessible *int `json:"accessible,omitempty"`
+
+	// Category Only seats of this category.
+	Category *string `json:"category,omitempty"`
+
+	// Quantity How many seats, up to the server's limit, 20 by default.
+	Quantity *int `json:"quantity,omitempty"`
+
+	// Section Only seats of this section.
+	Section *string `json:"section,omitempty"`
+
+	// Together `true` refuses rather than to give seats apart.
+	Together *bool `json:"together,omitempty"`
+
+	// Types Instead of `quantity`.
+	Types *[]TypeCount `json:"types,omitempty"`
 }
 
 // Block Seats off the sale.
@@ -297,6 +321,12 @@ type Event struct {
 	// Examples: The Tempest
 	Name string `json:"name"`
 
+	// OrderLimit How many seats one hold or booking can have; absent if only the server's limit counts.
+	OrderLimit *int `json:"order_limit,omitempty"`
+
+	// OrphanRule Whether a choice of named seats must not leave a single one alone, unless nothing else is possible.
+	OrphanRule bool `json:"orphan_rule"`
+
 	// Payment Whether a buyer can confirm without a payment.
 	Payment Payment `json:"payment"`
 
@@ -331,6 +361,12 @@ type EventChange struct {
 	// Name What is played.
 	Name *string `json:"name,omitempty"`
 
+	// OrderLimit How many seats one hold or booking can have; 0 leaves only the server's limit.
+	OrderLimit *int `json:"order_limit,omitempty"`
+
+	// OrphanRule Whether a choice of named seats must not leave a single one alone, unless nothing else is possible.
+	OrphanRule *bool `json:"orphan_rule,omitempty"`
+
 	// SaleEndsAt When the sale ends.
 	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
 
@@ -364,8 +400,17 @@ type EventDetail struct {
 	// Examples: The Tempest
 	Name string `json:"name"`
 
+	// OrderLimit How many seats one hold or booking can have; absent if only the server's limit counts.
+	OrderLimit *int `json:"order_limit,omitempty"`
+
+	// OrphanRule Whether a choice of named seats must not leave a single one alone, unless nothing else is possible.
+	OrphanRule bool `json:"orphan_rule"`
+
 	// Payment Whether a buyer can confirm without a payment.
 	Payment Payment `json:"payment"`
+
+	// Prices By category, type and time.
+	Prices []Price `json:"prices"`
 
 	// SaleEndsAt When the sale ends.
 	SaleEndsAt time.Time `json:"sale_ends_at"`
@@ -389,6 +434,9 @@ type EventDetail struct {
 	//
 	// Examples: Europe/Berlin
 	Timezone string `json:"timezone"`
+
+	// Types The ticket types; the first is what is sold to whoever names none.
+	Types []string `json:"types"`
 
 	// Venue Where.
 	Venue string `json:"venue"`
@@ -444,6 +492,9 @@ type Hold struct {
 	// Id The hold's id.
 	Id string `json:"id"`
 
+	// LastResort In the answer that gave the seats: `true` if a single seat is left alone beside them, because nothing better was free.
+	LastResort *bool `json:"last_resort,omitempty"`
+
 	// Seats Its seats in id order.
 	Seats []HoldSeat `json:"seats"`
 
@@ -455,6 +506,9 @@ type Hold struct {
 
 	// Timezone The IANA zone of the venue.
 	Timezone string `json:"timezone"`
+
+	// Together In the answer to a wish for the best seats: whether they are side by side.
+	Together *bool `json:"together,omitempty"`
 
 	// Total In minor units.
 	Total int64 `json:"total"`
@@ -480,9 +534,9 @@ type HoldChange struct {
 	SeenExpiresAt *time.Time `json:"seen_expires_at,omitempty"`
 }
 
-// HoldRequest Named seats, or places of an area.
+// HoldRequest Named seats, places of an area, or the best free seats.
 //
-// Examples: {"seats":[214,{"fence":3,"id":215}]}, {"ga":{"area":1,"quantity":2}}
+// Examples: {"hold_alternative":true,"seats":[214,{"fence":3,"id":215,"type":"child"}]}, {"best_available":{"category":"A","together":true,"types":[{"quantity":2,"type":"adult"},{"quantity":1,"type":"child"}]}}, {"ga":{"area":1,"quantity":2}}
 type HoldRequest = holdRequest
 
 // HoldSeat A seat of a hold.
@@ -554,8 +608,17 @@ type NewEvent struct {
 	// Name What is played.
 	Name string `json:"name"`
 
+	// OrderLimit How many seats one hold or booking can have.
+	OrderLimit *int `json:"order_limit,omitempty"`
+
+	// OrphanRule Refuse a choice of named seats that leaves a single one alone, unless nothing else is possible.
+	OrphanRule *bool `json:"orphan_rule,omitempty"`
+
 	// Payment Whether a buyer can confirm without a payment.
 	Payment Payment `json:"payment"`
+
+	// Prices Prices of further types, and tiers.
+	Prices *[]NewPrice `json:"prices,omitempty"`
 
 	// SaleEndsAt When the sale ends.
 	SaleEndsAt time.Time `json:"sale_ends_at"`
@@ -575,8 +638,37 @@ type NewEvent struct {
 	// Timezone The IANA zone of the venue.
 	Timezone string `json:"timezone"`
 
+	// Types The ticket types; only `standard` if left out. The prices of the categories are those of the first.
+	Types *[]string `json:"types,omitempty"`
+
 	// Venue Where.
 	Venue string `json:"venue"`
+}
+
+// NewPrice A price to be set.
+type NewPrice struct {
+	// Category The category.
+	Category string `json:"category"`
+
+	// From When it begins; from the first if left out. A tier ends where the next one begins.
+	From *time.Time `json:"from,omitempty"`
+
+	// Price In minor units.
+	Price int64 `json:"price"`
+
+	// Type The ticket type; the first one if left out.
+	Type *string `json:"type,omitempty"`
+}
+
+// NewPriceList What an event is to cost.
+//
+// Examples: {"prices":[{"category":"A","price":4500},{"category":"A","from":"2027-02-01T00:00:00Z","price":5000},{"category":"A","price":2000,"type":"child"}],"types":["adult","child"]}
+type NewPriceList struct {
+	// Prices Every category needs a price without `from` for the first type.
+	Prices []NewPrice `json:"prices"`
+
+	// Types The ticket types: those of the event as they are, then new ones.
+	Types []string `json:"types"`
 }
 
 // NewRow Seats side by side.
@@ -587,6 +679,33 @@ type NewSection = plan.HouseSection
 
 // Payment Whether a buyer can confirm without a payment.
 type Payment string
+
+// Price What a category costs as a ticket type from a time on. A later one of the same category and type ends it.
+type Price struct {
+	// Category The category.
+	Category string `json:"category"`
+
+	// Current Whether it counts now.
+	Current bool `json:"current"`
+
+	// From When it begins; absent if it is the first.
+	From *time.Time `json:"from,omitempty"`
+
+	// Price In minor units.
+	Price int64 `json:"price"`
+
+	// Type The ticket type.
+	Type string `json:"type"`
+}
+
+// PriceList What an event costs.
+type PriceList struct {
+	// Prices By category, type and time.
+	Prices []Price `json:"prices"`
+
+	// Types The ticket types.
+	Types []string `json:"types"`
+}
 
 // Problem Why the request was refused (RFC 9457).
 //
@@ -607,8 +726,14 @@ type Readiness struct {
 
 // Seat A seat. An unnumbered place has neither row nor number.
 type Seat struct {
+	// Accessible `true` if it is an accessible seat.
+	Accessible *bool `json:"accessible,omitempty"`
+
 	// Category The price level.
 	Category string `json:"category"`
+
+	// Companion `true` if it is for the companion of somebody on an accessible seat.
+	Companion *bool `json:"companion,omitempty"`
 
 	// Fence Grows whenever the seat changes hands.
 	Fence int64 `json:"fence"`
@@ -624,8 +749,11 @@ type Seat struct {
 	// Number The number in the row.
 	Number string `json:"number"`
 
-	// Price In minor units.
+	// Price Of the event's first ticket type now, in minor units.
 	Price int64 `json:"price"`
+
+	// RestrictedView `true` if the view from it is restricted.
+	RestrictedView *bool `json:"restricted_view,omitempty"`
 
 	// Row The row.
 	Row string `json:"row"`
@@ -635,6 +763,12 @@ type Seat struct {
 
 	// State What the seat is to everybody.
 	State SeatState `json:"state"`
+
+	// Tags What else the plan says of it.
+	Tags *[]string `json:"tags,omitempty"`
+
+	// WholeTable `true` if it is sold only with all seats of its table.
+	WholeTable *bool `json:"whole_table,omitempty"`
 }
 
 // SeatChange One change of ownership.
@@ -755,6 +889,15 @@ type Ticket struct {
 
 	// Section The section or area.
 	Section string `json:"section"`
+
+	// Type The ticket type.
+	Type string `json:"type"`
+}
+
+// TypeCount A number of seats of a ticket type.
+type TypeCount struct {
+	// Quantity How many.
+	Quantity int `json:"quantity"`
 
 	// Type The ticket type.
 	Type string `json:"type"`
@@ -923,6 +1066,9 @@ type CreateBlockJSONRequestBody = NewBlock
 // CreateHoldJSONRequestBody defines body for CreateHold for application/json ContentType.
 type CreateHoldJSONRequestBody = HoldRequest
 
+// SetPricesJSONRequestBody defines body for SetPrices for application/json ContentType.
+type SetPricesJSONRequestBody = NewPriceList
+
 // ChangeHoldJSONRequestBody defines body for ChangeHold for application/json ContentType.
 type ChangeHoldJSONRequestBody = HoldChange
 
@@ -967,6 +1113,9 @@ type ServerInterface interface {
 	// CreateHold Set seats or places aside, all or none
 	// (POST /v1/events/{event}/holds)
 	CreateHold(ctx echo.Context, event EventID, params CreateHoldParams) error
+	// SetPrices Replace the price list of an event
+	// (PUT /v1/events/{event}/prices)
+	SetPrices(ctx echo.Context, event EventID) error
 	// ListSeats List the numbered seats and count the places of areas
 	// (GET /v1/events/{event}/seats)
 	ListSeats(ctx echo.Context, event EventID, params ListSeatsParams) error
@@ -1320,6 +1469,22 @@ func (w *ServerInterfaceWrapper) CreateHold(ctx echo.Context) error {
 	return err
 }
 
+// SetPrices converts echo context to params.
+func (w *ServerInterfaceWrapper) SetPrices(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "event" -------------
+	var event EventID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "event", ctx.Param("event"), &event, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter event: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.SetPrices(ctx, event)
+	return err
+}
+
 // ListSeats converts echo context to params.
 func (w *ServerInterfaceWrapper) ListSeats(ctx echo.Context) error {
 	var err error
@@ -1534,6 +1699,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/events", wrapper.CreateEvent, options.OperationMiddlewares["createEvent"]...)
 	router.GET(options.BaseURL+"/v1/events/:event", wrapper.GetEvent, options.OperationMiddlewares["getEvent"]...)
 	router.PATCH(options.BaseURL+"/v1/events/:event", wrapper.UpdateEvent, options.OperationMiddlewares["updateEvent"]...)
+	router.PUT(options.BaseURL+"/v1/events/:event/prices", wrapper.SetPrices, options.OperationMiddlewares["setPrices"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats", wrapper.ListSeats, options.OperationMiddlewares["listSeats"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats/:seat", wrapper.GetSeat, options.OperationMiddlewares["getSeat"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats/:seat/history", wrapper.GetSeatHistory, options.OperationMiddlewares["getSeatHistory"]...)
@@ -3555,6 +3721,196 @@ func (response CreateHold503ApplicationProblemPlusJSONResponse) VisitCreateHoldR
 	return err
 }
 
+type SetPricesRequestObject struct {
+	Event EventID `json:"event"`
+	Body  *SetPricesJSONRequestBody
+}
+
+type SetPricesResponseObject interface {
+	VisitSetPricesResponse(w http.ResponseWriter) error
+}
+
+type SetPrices200JSONResponse PriceList
+
+func (response SetPrices200JSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices400ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices401ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices403ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices404ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices409ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices413ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices415ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices422ApplicationProblemPlusJSONResponse struct {
+	UnprocessableApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices422ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices500ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetPrices503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response SetPrices503ApplicationProblemPlusJSONResponse) VisitSetPricesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListSeatsRequestObject struct {
 	Event  EventID `json:"event"`
 	Params ListSeatsParams
@@ -4795,6 +5151,9 @@ type StrictServerInterface interface {
 	// CreateHold Set seats or places aside, all or none
 	// (POST /v1/events/{event}/holds)
 	CreateHold(ctx context.Context, request CreateHoldRequestObject) (CreateHoldResponseObject, error)
+	// SetPrices Replace the price list of an event
+	// (PUT /v1/events/{event}/prices)
+	SetPrices(ctx context.Context, request SetPricesRequestObject) (SetPricesResponseObject, error)
 	// ListSeats List the numbered seats and count the places of areas
 	// (GET /v1/events/{event}/seats)
 	ListSeats(ctx context.Context, request ListSeatsRequestObject) (ListSeatsResponseObject, error)
@@ -5266,6 +5625,54 @@ func (sh *strictHandler) CreateHold(ctx echo.Context, event EventID, params Crea
 		return err
 	} else if validResponse, ok := response.(CreateHoldResponseObject); ok {
 		return validResponse.VisitCreateHoldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// SetPrices operation middleware
+func (sh *strictHandler) SetPrices(ctx echo.Context, event EventID) error {
+	var request SetPricesRequestObject
+
+	request.Event = event
+
+	var body SetPricesJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SetPrices(ctx.Request().Context(), request.(SetPricesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetPrices")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(SetPricesResponseObject); ok {
+		return validResponse.VisitSetPricesResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -58,6 +58,7 @@ var kinds = map[string]kind{
 	"extension_limit":         {409, "Hold cannot be extended", 0},
 	"price_changed":           {409, "Price has changed", 0},
 	"sold_out":                {409, "Sold out", 0},
+	"no_block":                {409, "No seats fit the wish", 0},
 	"booking_cancelled":       {409, "Booking is cancelled", 0},
 	"block_removed":           {409, "Block is removed", 0},
 	"key_in_progress":         {409, "Same request is running", 1},
@@ -66,6 +67,7 @@ var kinds = map[string]kind{
 	booking.CodeSeatBusy:      {409, "Seats are busy", 1},
 	booking.CodeSeatYours:     {409, "Seats are yours already", 0},
 	booking.CodeStaleFence:    {409, "Seats have changed", 0},
+	booking.CodeSeatAlone:     {409, "A seat would be left alone", 0},
 	booking.CodeSeatUnknown:   {404, "Seats are unknown", 0},
 	"hold_expired":            {410, "Hold has run out", 0},
 	"body_too_large":          {413, "Body is too large", 0},
@@ -101,6 +103,7 @@ var answers = []struct {
 	{booking.ErrExtensionLimit, "extension_limit"},
 	{booking.ErrPriceChanged, "price_changed"},
 	{booking.ErrSoldOut, "sold_out"},
+	{booking.ErrNoBlock, "no_block"},
 	{booking.ErrBookingCancelled, "booking_cancelled"},
 	{booking.ErrBlockRemoved, "block_removed"},
 	{booking.ErrKeyReused, "idempotency_key_reused"},
@@ -116,6 +119,7 @@ var seatDetails = map[string]string{
 	booking.CodeSeatBusy:    "Somebody is taking seats that you asked for at this moment. You have none of them yet.",
 	booking.CodeSeatYours:   "You have seats that you asked for already.",
 	booking.CodeStaleFence:  "Seats have changed since you saw them.",
+	booking.CodeSeatAlone:   "Your choice would leave single seats alone that nobody can buy together. There is a better one.",
 	booking.CodeSeatUnknown: "The event has no such seats.",
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 
 	"seatfence/booking"
 	"seatfence/seats"
@@ -57,7 +58,10 @@ func (s *server) CreateEvent(ctx context.Context, r CreateEventRequestObject) (C
 	if b.Areas != nil {
 		event.House.Areas = *b.Areas
 	}
-	if err := clean(append(textsOf(event.House), text{"/name", &event.Name}, text{"/venue", &event.Venue})...); err != nil {
+	event.OrphanRule, event.OrderLimit = b.OrphanRule != nil && *b.OrphanRule, b.OrderLimit
+	event.PriceList = priceListOf(b.Types, b.Prices)
+	texts := slices.Concat(textsOf(event.House), textsOfPrices(event.PriceList), []text{{"/name", &event.Name}, {"/venue", &event.Venue}})
+	if err := clean(texts...); err != nil {
 		return nil, err
 	}
 	made, replayed, err := s.Booking.CreateEvent(ctx, call.caller, call.key, event)
@@ -74,11 +78,52 @@ func (s *server) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEven
 	if err != nil {
 		return nil, err
 	}
+	prices := pricesOf(e.PriceList)
 	return GetEvent200JSONResponse{
 		Id: e.ID.String(), Name: e.Name, Venue: e.Venue, StartsAt: e.StartsAt, Timezone: e.Timezone, Currency: e.Currency,
 		Payment: Payment(e.Payment), Status: EventStatus(e.Status), SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
-		ServerTime: e.ServerTime, Sections: sectionsOf(e.Sections),
+		OrphanRule: e.OrphanRule, OrderLimit: e.OrderLimit, ServerTime: e.ServerTime,
+		Types: prices.Types, Prices: prices.Prices, Sections: sectionsOf(e.Sections),
 	}, nil
+}
+
+// SetPrices answers PUT /v1/events/{event}/prices.
+func (s *server) SetPrices(ctx context.Context, r SetPricesRequestObject) (SetPricesResponseObject, error) {
+	id, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	list := priceListOf(&r.Body.Types, &r.Body.Prices)
+	if err := clean(textsOfPrices(list)...); err != nil {
+		return nil, err
+	}
+	list, err = s.Booking.SetPrices(ctx, callOf(ctx).caller, id, list)
+	return SetPrices200JSONResponse(pricesOf(list)), err
+}
+
+func priceListOf(types *[]string, prices *[]NewPrice) (list booking.PriceList) {
+	if types != nil {
+		list.Types = *types
+	}
+	if prices == nil {
+		return list
+	}
+	for _, p := range *prices {
+		price := booking.Price{Category: p.Category, From: p.From, Amount: p.Price}
+		if p.Type != nil {
+			price.Type = *p.Type
+		}
+		list.Prices = append(list.Prices, price)
+	}
+	return list
+}
+
+func pricesOf(list booking.PriceList) PriceList {
+	answer := PriceList{Types: list.Types, Prices: make([]Price, len(list.Prices))}
+	for i, p := range list.Prices {
+		answer.Prices[i] = Price{Category: p.Category, Type: p.Type, Price: p.Amount, From: p.From, Current: p.Current}
+	}
+	return answer
 }
 
 // UpdateEvent answers PATCH /v1/events/{event}.
@@ -93,6 +138,7 @@ func (s *server) UpdateEvent(ctx context.Context, r UpdateEventRequestObject) (U
 	}
 	event, err := s.Booking.UpdateEvent(ctx, callOf(ctx).caller, id, booking.EventChange{
 		Name: b.Name, Venue: b.Venue, StartsAt: b.StartsAt, Status: (*string)(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt,
+		OrphanRule: b.OrphanRule, OrderLimit: b.OrderLimit,
 	})
 	return UpdateEvent200JSONResponse(eventOf(event)), err
 }
@@ -100,7 +146,8 @@ func (s *server) UpdateEvent(ctx context.Context, r UpdateEventRequestObject) (U
 func eventOf(e booking.Event) Event {
 	return Event{
 		Id: e.ID.String(), Name: e.Name, Venue: e.Venue, StartsAt: e.StartsAt, Timezone: e.Timezone, Currency: e.Currency,
-		Payment: Payment(e.Payment), Status: EventStatus(e.Status), SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt, ServerTime: e.ServerTime,
+		Payment: Payment(e.Payment), Status: EventStatus(e.Status), SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
+		OrphanRule: e.OrphanRule, OrderLimit: e.OrderLimit, ServerTime: e.ServerTime,
 	}
 }
 

@@ -14,14 +14,25 @@ func (s *server) CreateHold(ctx context.Context, r CreateHoldRequestObject) (Cre
 		return nil, err
 	}
 	call := callOf(ctx)
-	req := booking.HoldRequest{Event: event, Seats: wants(r.Body.Seats), Places: places(r.Body.GA), PageSession: r.Body.Session}
-	pass, err := s.Gate.Enter(ctx, call.caller, event, seats.IDs(req.Seats), call.key)
+	req, err := r.Body.toHold(event)
 	if err != nil {
 		return nil, err
 	}
+	hold, replayed, err := s.hold(ctx, call, req)
+	if r.Body.Alternative && err != nil {
+		err = s.Booking.Instead(ctx, call.caller, call.key, req, err)
+	}
+	return CreateHold201JSONResponse{Body: holdOf(hold), Headers: CreateHold201ResponseHeaders{replay(replayed)}}, err
+}
+
+func (s *server) hold(ctx context.Context, call *call, req booking.HoldRequest) (booking.Hold, bool, error) {
+	pass, err := s.Gate.Enter(ctx, call.caller, req.Event, seats.IDs(req.Seats), call.key)
+	if err != nil {
+		return booking.Hold{}, false, err
+	}
 	defer pass.Leave(ctx)
 	hold, replayed, err := s.Booking.Hold(ctx, call.caller, call.key, req)
-	return CreateHold201JSONResponse{Body: holdOf(hold), Headers: CreateHold201ResponseHeaders{replay(replayed)}}, pass.Told(err)
+	return hold, replayed, pass.Told(err)
 }
 
 // GetHold answers GET /v1/holds/{hold}.
@@ -85,12 +96,15 @@ func holdOf(h booking.Hold) Hold {
 	hold := Hold{
 		Id: h.ID.String(), Event: h.Event.String(), Status: HoldStatus(h.Status), Checkout: h.Checkout, Seats: make([]HoldSeat, len(h.Seats)),
 		Total: h.Total, Currency: h.Currency, Timezone: h.Timezone, AcquiredAt: h.AcquiredAt, ExpiresAt: h.ExpiresAt, EndsAt: h.EndsAt,
-		ServerTime: h.ServerTime, ExtensionsLeft: h.ExtensionsLeft,
+		ServerTime: h.ServerTime, ExtensionsLeft: h.ExtensionsLeft, Together: h.Together,
 	}
 	for i, s := range h.Seats {
 		hold.Seats[i] = HoldSeat{
 			Id: s.ID, Label: s.Label(), Section: s.Section, Row: s.Row, Number: s.Number, Type: s.Type, Price: s.Price, Fence: s.Fence, Owned: s.Owned,
 		}
+	}
+	if h.LastResort {
+		hold.LastResort = &h.LastResort
 	}
 	if h.Booking != nil {
 		id := h.Booking.String()

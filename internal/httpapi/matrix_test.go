@@ -24,12 +24,14 @@ var matrix = map[string][]int{
 	"getEvent":           {200, 200, 200, 200, 404, 200, 404, 401},
 	"getEvent draft":     {404, 404, 404, 200, 404, 200, 404, 401},
 	"updateEvent":        {401, 403, 403, 403, 403, 200, 404, 401},
+	"setPrices":          {401, 403, 403, 403, 403, 200, 404, 401},
 	"listSeats":          {200, 200, 200, 200, 404, 200, 404, 401},
 	"getSeat":            {200, 200, 200, 200, 404, 200, 404, 401},
 	"getSeatHistory":     {401, 403, 403, 403, 403, 200, 404, 401},
 	"createBlock":        {401, 403, 403, 403, 403, 201, 404, 401},
 	"deleteBlock":        {401, 403, 403, 403, 403, 204, 404, 401},
 	"createHold":         {401, 201, 201, 201, 404, 201, 404, 401},
+	"createHold best":    {401, 201, 201, 201, 404, 201, 404, 401},
 	"createHold ga":      {401, 201, 201, 201, 404, 201, 404, 401},
 	"getHold":            {401, 200, 404, 404, 404, 200, 404, 401},
 	"changeHold":         {401, 200, 404, 404, 404, 404, 404, 401},
@@ -46,6 +48,9 @@ var matrix = map[string][]int{
 	"health":             {200, 200, 200, 200, 200, 200, 200, 401},
 	"ready":              {200, 200, 200, 200, 200, 200, 200, 401},
 }
+
+// samePrices is the price list of newEvent.
+const samePrices = `{"types":["standard"],"prices":[{"category":"A","price":4500}]}`
 
 // world is one event on sale with a hold, a booking and a block, and a draft that nothing changes.
 type world struct{ event, draft, hold, booking, block string }
@@ -81,12 +86,14 @@ func (w world) requests() map[string]struct{ method, path, body string } {
 		"getEvent":           {"GET", event, ""},
 		"getEvent draft":     {"GET", "/v1/events/" + w.draft, ""},
 		"updateEvent":        {"PATCH", event, `{"status":"paused"}`},
+		"setPrices":          {"PUT", event + "/prices", samePrices},
 		"listSeats":          {"GET", event + "/seats", ""},
 		"getSeat":            {"GET", event + "/seats/1", ""},
 		"getSeatHistory":     {"GET", event + "/seats/1/history", ""},
 		"createBlock":        {"POST", event + "/blocks", `{"seats":[5],"reason":"x"}`},
 		"deleteBlock":        {"DELETE", event + "/blocks/" + w.block, ""},
 		"createHold":         {"POST", event + "/holds", `{"seats":[5]}`},
+		"createHold best":    {"POST", event + "/holds", `{"best_available":{"quantity":2}}`},
 		"createHold ga":      {"POST", event + "/holds", `{"ga":{"area":1,"quantity":2}}`},
 		"getHold":            {"GET", hold, ""},
 		"changeHold":         {"PATCH", hold, `{"add":[5],"drop":[1]}`},

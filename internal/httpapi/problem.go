@@ -17,6 +17,7 @@ type problem struct {
 	RequestID    string        `json:"request_id"`
 	Seats        []lostSeat    `json:"seats,omitempty"`
 	Alternatives []alternative `json:"alternatives,omitempty"`
+	Instead      *Hold         `json:"alternative_hold,omitempty"`
 	Errors       []fault       `json:"errors,omitempty"`
 }
 
@@ -54,6 +55,10 @@ func (p *problem) addSeats(refusal *booking.SeatsError) {
 			lost.HeldUntil = &until
 		}
 		p.Seats = append(p.Seats, lost)
+	}
+	if refusal.Instead != nil {
+		hold := holdOf(*refusal.Instead)
+		p.Instead = &hold
 	}
 	for _, s := range refusal.Alternatives {
 		p.Alternatives = append(p.Alternatives, alternative{ID: s.ID, Label: s.Label(), Place: s.Place, Price: s.Price})

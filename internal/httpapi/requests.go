@@ -41,13 +41,50 @@ func places(ga *AreaPlaces) *booking.AreaPlaces {
 	if ga == nil {
 		return nil
 	}
-	return &booking.AreaPlaces{Area: ga.Area, Quantity: ga.Quantity}
+	places := &booking.AreaPlaces{Area: ga.Area, Quantity: ga.Quantity}
+	if ga.Type != nil {
+		places.Type = *ga.Type
+	}
+	return places
 }
 
 type holdRequest struct {
-	Seats   []seatWish  `json:"seats"`
-	GA      *AreaPlaces `json:"ga"`
-	Session *string     `json:"session"`
+	Seats       []seatWish     `json:"seats"`
+	GA          *AreaPlaces    `json:"ga"`
+	Best        *bestAvailable `json:"best_available"`
+	Session     *string        `json:"session"`
+	Alternative bool           `json:"hold_alternative"`
+}
+
+// bestAvailable is a wish for the best free seats.
+type bestAvailable struct {
+	Quantity   int         `json:"quantity"`
+	Types      []TypeCount `json:"types"`
+	Category   string      `json:"category"`
+	Section    string      `json:"section"`
+	Accessible int         `json:"accessible"`
+	Together   bool        `json:"together"`
+}
+
+func (b *bestAvailable) wish() *booking.BestWish {
+	if b == nil {
+		return nil
+	}
+	composed(&b.Category)
+	composed(&b.Section)
+	wish := booking.BestWish{Quantity: b.Quantity, Category: b.Category, Section: b.Section, Accessible: b.Accessible, Together: b.Together}
+	for _, t := range b.Types {
+		wish.Types = append(wish.Types, booking.TypeCount{Type: t.Type, Quantity: t.Quantity})
+	}
+	return &wish
+}
+
+// toHold is the request in the words of the domain.
+func (r holdRequest) toHold(event seats.EventID) (booking.HoldRequest, error) {
+	if r.Alternative && r.Seats == nil {
+		return booking.HoldRequest{}, invalid("/hold_alternative", "without_seats", "only named seats have an alternative")
+	}
+	return booking.HoldRequest{Event: event, Seats: wants(r.Seats), Places: places(r.GA), Best: r.Best.wish(), PageSession: r.Session}, nil
 }
 
 type bookingRequest struct {

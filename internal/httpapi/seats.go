@@ -71,10 +71,24 @@ func refOf(event seats.EventID, c seats.Change) string {
 }
 
 func seatOf(s seats.Seat) Seat {
-	return Seat{
+	seat := Seat{
 		Id: s.ID, Label: s.Label(), Section: s.Section, Row: s.Row, Number: s.Number, Category: s.Category, Price: s.Price,
-		State: SeatState(s.State), Fence: s.Fence,
+		State: SeatState(s.State), Fence: s.Fence, Accessible: has(s, seats.Accessible), Companion: has(s, seats.Companion),
+		RestrictedView: has(s, seats.RestrictedView), WholeTable: has(s, seats.WholeTable),
 	}
+	if len(s.Tags) > 0 {
+		seat.Tags = &s.Tags
+	}
+	return seat
+}
+
+// has is true, or nil, which a list of 50,000 seats leaves out.
+func has(s seats.Seat, attribute seats.Attributes) *bool {
+	if !s.Attributes.Has(attribute) {
+		return nil
+	}
+	yes := true
+	return &yes
 }
 
 // CreateBlock answers POST /v1/events/{event}/blocks.

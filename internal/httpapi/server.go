@@ -148,6 +148,10 @@ func (r routes) POST(path string, h echo.HandlerFunc, _ ...echo.MiddlewareFunc) 
 	return r.Echo.POST(path, r.around(http.MethodPost, path, h))
 }
 
+func (r routes) PUT(path string, h echo.HandlerFunc, _ ...echo.MiddlewareFunc) *echo.Route {
+	return r.Echo.PUT(path, r.around(http.MethodPut, path, h))
+}
+
 func (r routes) PATCH(path string, h echo.HandlerFunc, _ ...echo.MiddlewareFunc) *echo.Route {
 	return r.Echo.PATCH(path, r.around(http.MethodPatch, path, h))
 }

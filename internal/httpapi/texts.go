@@ -64,6 +64,20 @@ func textsOf(h plan.House) (list []text) {
 	return list
 }
 
+// textsOfPrices are the names in a price list.
+func textsOfPrices(list booking.PriceList) (texts []text) {
+	for i := range list.Types {
+		texts = append(texts, text{fmt.Sprintf("/types/%d", i), &list.Types[i]})
+	}
+	for i := range list.Prices {
+		texts = append(texts, text{fmt.Sprintf("/prices/%d/category", i), &list.Prices[i].Category})
+		if list.Prices[i].Type != "" {
+			texts = append(texts, text{fmt.Sprintf("/prices/%d/type", i), &list.Prices[i].Type})
+		}
+	}
+	return texts
+}
+
 func invalid(pointer, code, detail string) error {
 	return &booking.InvalidError{Pointer: pointer, Code: code, Detail: detail}
 }
