@@ -158,15 +158,16 @@ func likeness(drawing *seats.Hall, ids []seats.ID) seats.Wish {
 
 // strandedRefusal names the seats that would be left alone, and a choice that leaves none.
 func (s *Service) strandedRefusal(ctx context.Context, caller Caller, event seats.EventID, stranded, better []seats.ID) error {
-	house, err := s.SeatsByID(ctx, caller, event, append(stranded, better...))
+	house, err := s.SeatsByID(ctx, caller, event, slices.Concat(stranded, better))
 	if err != nil {
 		return err
 	}
 	refusal := &SeatsError{Code: CodeSeatAlone}
 	for _, seat := range house.Seats {
-		if slices.Contains(better, seat.ID) {
+		if slices.Contains(better, seat.ID) { // it may be one that would have been left alone
 			refusal.Alternatives = append(refusal.Alternatives, seat)
-		} else {
+		}
+		if slices.Contains(stranded, seat.ID) {
 			refusal.Seats = append(refusal.Seats, LostSeat{ID: seat.ID, Place: seat.Place, Reason: ReasonAlone, Fence: seat.Fence})
 		}
 	}
