@@ -198,20 +198,15 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 		from = reachableFrom[*change.Status]
 	}
 	var row db.EventUpdateRow
-	for try := range changeTries {
-		row, err = s.writeEvent(ctx, try > 0, db.EventUpdateParams{
+	err = s.writingEvent(ctx, nil, func(tx pgx.Tx) error {
+		row, err = queries.EventUpdate(ctx, tx, db.EventUpdateParams{
 			ID: int64(id), OrganizerID: caller.Organizer, FromStatus: from,
 			Name: change.Name, Venue: change.Venue, StartsAt: change.StartsAt, Status: change.Status,
 			SaleStartsAt: change.SaleStartsAt, SaleEndsAt: change.SaleEndsAt,
 			OrphanRule: change.OrphanRule, SetOrderLimit: change.OrderLimit != nil, OrderLimit: limit,
 		})
-		if !db.LockTimedOut(err) && !db.Canceled(err) {
-			break
-		}
-		if err := pause(ctx, changeRetryWait); err != nil {
-			return Event{}, err
-		}
-	}
+		return err
+	})
 	switch {
 	case db.Violates(err, db.ConstraintSaleWindow):
 		return Event{}, errWindow
@@ -244,21 +239,48 @@ func checkTimes(starts, saleStarts, saleEnds *time.Time) error {
 	return nil
 }
 
-func (s *Service) writeEvent(ctx context.Context, queued bool, p db.EventUpdateParams) (row db.EventUpdateRow, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		limits := db.EventChangeLimitsParams{LockMs: changeWaitMS, StatementMs: changeRunMS}
-		if err := queries.EventChangeLimits(ctx, tx, limits); err != nil {
-			return err
-		}
-		if queued {
-			if err := queries.EventsLock(ctx, tx); err != nil {
+// writingEvent runs a transaction whose write begins with the event's row: it waits for the sales that are under way, and until it ends
+// none begins. What takes its time and touches no row that sells is for prepare, before that. Both are run again while a crowd is quicker.
+func (s *Service) writingEvent(ctx context.Context, prepare, write func(tx pgx.Tx) error) error {
+	for try := 0; ; try++ {
+		err := s.inTx(ctx, func(tx pgx.Tx) error {
+			if prepare != nil {
+				if err := prepare(tx); err != nil {
+					return err
+				}
+			}
+			limits := db.EventChangeLimitsParams{LockMs: changeWaitMS, StatementMs: changeRunMS}
+			if err := queries.EventChangeLimits(ctx, tx, limits); err != nil {
 				return err
 			}
+			if try > 0 {
+				if err := queries.EventsLock(ctx, tx); err != nil {
+					return err
+				}
+			}
+			return write(tx)
+		})
+		if try == changeTries-1 || !db.LockTimedOut(err) && !db.Canceled(err) {
+			return err
 		}
-		row, err = queries.EventUpdate(ctx, tx, p)
-		return err
-	})
-	return row, err
+		if err := pause(ctx, changeRetryWait); err != nil {
+			return err
+		}
+	}
+}
+
+// lockOwnForChange takes the row of the organizer's own event for writing, in any status but cancelled.
+func lockOwnForChange(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID) (db.EventLockForChangeRow, error) {
+	row, err := queries.EventLockForChange(ctx, tx, int64(id))
+	switch {
+	case db.NotFound(err), err == nil && !caller.knows(id, row.OrganizerID):
+		return row, ErrNotFound
+	case err != nil:
+		return row, fmt.Errorf("lock event: %w", err)
+	case row.Status == StatusCancelled:
+		return row, ErrEventCancelled
+	}
+	return row, nil
 }
 
 func eventOf(r db.EventGetRow) Event {

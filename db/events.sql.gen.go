@@ -403,6 +403,37 @@ func (q *Queries) EventList(ctx context.Context, db DBTX, arg EventListParams) (
 	return items, nil
 }
 
+const eventLockForChange = `-- name: EventLockForChange :one
+SELECT id, organizer_id, status, timezone, starts_at, layout, plan_id, plan_version FROM events WHERE id = $1 FOR NO KEY UPDATE
+`
+
+type EventLockForChangeRow struct {
+	ID          int64
+	OrganizerID int64
+	Status      string
+	Timezone    string
+	StartsAt    time.Time
+	Layout      int32
+	PlanID      *int64
+	PlanVersion *int32
+}
+
+func (q *Queries) EventLockForChange(ctx context.Context, db DBTX, id int64) (EventLockForChangeRow, error) {
+	row := db.QueryRow(ctx, eventLockForChange, id)
+	var i EventLockForChangeRow
+	err := row.Scan(
+		&i.ID,
+		&i.OrganizerID,
+		&i.Status,
+		&i.Timezone,
+		&i.StartsAt,
+		&i.Layout,
+		&i.PlanID,
+		&i.PlanVersion,
+	)
+	return i, err
+}
+
 const eventLockForSale = `-- name: EventLockForSale :one
 SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.whole_tables, e.order_limit,
        (e.sale_starts_at <= statement_timestamp())::boolean AS sale_started,
@@ -457,6 +488,16 @@ func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, arg EventLockFo
 		&i.Channels,
 	)
 	return i, err
+}
+
+const eventRedrawn = `-- name: EventRedrawn :exec
+UPDATE events SET layout = layout + 1 WHERE id = $1
+`
+
+// Tells every node that what the event has to sell, or to whom, is not what it knows.
+func (q *Queries) EventRedrawn(ctx context.Context, db DBTX, id int64) error {
+	_, err := db.Exec(ctx, eventRedrawn, id)
+	return err
 }
 
 const eventToUnwind = `-- name: EventToUnwind :one

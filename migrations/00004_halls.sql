@@ -80,8 +80,7 @@ CREATE TABLE spots (
     y          double precision NOT NULL,
     attributes smallint NOT NULL DEFAULT 0,
     tags       text[] NOT NULL DEFAULT '{}',
-    PRIMARY KEY (event_id, seat_id),
-    FOREIGN KEY (event_id, seat_id) REFERENCES seats
+    PRIMARY KEY (event_id, seat_id) -- no foreign key: its check would lock rows that sell
 );
 
 -- Events made before had no drawing: their rows are straight, one behind another, and their sections too.

@@ -71,6 +71,13 @@ SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layo
                         WHERE c.event_id = @id AND e.starts_at - c.release_before <= statement_timestamp()) END)::integer[] AS channels
 FROM events e WHERE e.id = @id FOR SHARE;
 
+-- name: EventLockForChange :one
+SELECT id, organizer_id, status, timezone, starts_at, layout, plan_id, plan_version FROM events WHERE id = @id FOR NO KEY UPDATE;
+
+-- name: EventRedrawn :exec
+-- Tells every node that what the event has to sell, or to whom, is not what it knows.
+UPDATE events SET layout = layout + 1 WHERE id = @id;
+
 -- name: ChannelsAllowed :one
 -- The channels of EventLockForSale, for those who only look.
 SELECT (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.key_id = @caller)
