@@ -29,6 +29,7 @@ var (
 	ErrNoBlock          = errors.New("there are not so many seats left that fit the wish")
 	ErrBookingCancelled = errors.New("the booking is cancelled already")
 	ErrBlockRemoved     = errors.New("the block has been removed already")
+	ErrPlanHasErrors    = errors.New("the version of the plan has errors")
 	ErrKeyReused        = errors.New("the idempotency key was used for another request")
 	ErrKeyInProgress    = errors.New("a request with this idempotency key is still running")
 	ErrBusy             = errors.New("another request is writing the same thing at this moment")

@@ -28,6 +28,34 @@ const (
 	blockPrefix   = "blk_"
 )
 
+// PlanID names a plan. Its public form is "plan_" and 13 characters.
+type PlanID int64
+
+const planPrefix = "plan_"
+
+func (id PlanID) String() string {
+	return planPrefix + seats.IDEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(id)))
+}
+
+// ParsePlanID reads the public form of a plan's id; anything else is seats.ErrBadID.
+func ParsePlanID(s string) (PlanID, error) {
+	text, ok := strings.CutPrefix(s, planPrefix)
+	raw, err := seats.IDEncoding.DecodeString(text)
+	if !ok || err != nil || len(raw) != 8 || seats.IDEncoding.EncodeToString(raw) != text {
+		return 0, seats.ErrBadID
+	}
+	return PlanID(binary.BigEndian.Uint64(raw)), nil
+}
+
+// MarshalText writes the public form.
+func (id PlanID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads the public form.
+func (id *PlanID) UnmarshalText(text []byte) (err error) {
+	*id, err = ParsePlanID(string(text))
+	return err
+}
+
 func (id HoldID) String() string    { return ref(id).format(holdPrefix) }
 func (id BookingID) String() string { return ref(id).format(bookingPrefix) }
 func (id BlockID) String() string   { return ref(id).format(blockPrefix) }

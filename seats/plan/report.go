@@ -98,6 +98,11 @@ func (r *Report) Errors() int { return r.sum(Error) }
 // Warnings is the number of the other defects.
 func (r *Report) Warnings() int { return r.sum(Warning) }
 
+// Unreadable reports whether the file gave no plan at all: the plan that came with the report is empty.
+func (r *Report) Unreadable() bool {
+	return r.Count(NotReadable)+r.Count(TooLarge)+r.Count(TooManySeats) > 0
+}
+
 func (r *Report) sum(severity Severity) (n int) {
 	for _, t := range r.Tallies {
 		if t.Severity == severity {
@@ -150,8 +155,9 @@ func (r *Report) note(text string) {
 	}
 }
 
-// settle puts the tallies in an order that does not depend on the file.
+// settle puts the tallies in an order that does not depend on the file, and makes lists of what JSON would call null.
 func (r *Report) settle() {
+	r.Tallies, r.Defects = list(r.Tallies), list(r.Defects)
 	slices.SortFunc(r.Tallies, func(a, b Tally) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Code, b.Code))
 	})
