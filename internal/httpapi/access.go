@@ -55,6 +55,13 @@ var Access = map[string]Role{
 	"cancelBooking":  known,
 	"health":         everybody,
 	"ready":          everybody,
+
+	"listVenues":     Organizer,
+	"listPlans":      Organizer,
+	"importPlan":     Organizer,
+	"getPlan":        Organizer,
+	"getPlanVersion": Organizer,
+	"publishPlan":    Organizer,
 }
 
 const maxToken = 512

@@ -23,7 +23,10 @@ type kind struct {
 	retryAfter int
 }
 
-const codeOverloaded = "overloaded"
+const (
+	codeOverloaded     = "overloaded"
+	codePlanUnreadable = "plan_unreadable"
+)
 
 // kinds is the one table of everything that is answered instead of success. A code without a row is 500.
 var kinds = map[string]kind{
@@ -61,6 +64,7 @@ var kinds = map[string]kind{
 	"no_block":                {409, "No seats fit the wish", 0},
 	"booking_cancelled":       {409, "Booking is cancelled", 0},
 	"block_removed":           {409, "Block is removed", 0},
+	"plan_has_errors":         {409, "Plan has errors", 0},
 	"key_in_progress":         {409, "Same request is running", 1},
 	"busy":                    {409, "Busy", 1},
 	booking.CodeSeatTaken:     {409, "Seats are taken", 0},
@@ -71,9 +75,10 @@ var kinds = map[string]kind{
 	booking.CodeSeatUnknown:   {404, "Seats are unknown", 0},
 	"hold_expired":            {410, "Hold has run out", 0},
 	"body_too_large":          {413, "Body is too large", 0},
-	"unsupported_media_type":  {415, "Body is not application/json", 0},
+	"unsupported_media_type":  {415, "Body is of a wrong type", 0},
 	"invalid":                 {422, "Request breaks the rules", 0},
 	"invalid_parameter":       {422, "Parameter breaks the rules", 0},
+	codePlanUnreadable:        {422, "File is no plan that can be read", 0},
 	"idempotency_key_reused":  {422, "Idempotency key was used for another request", 0},
 	"internal":                {500, "Internal error", 0},
 	codeOverloaded:            {503, "Too much to do", 1},
@@ -106,6 +111,7 @@ var answers = []struct {
 	{booking.ErrNoBlock, "no_block"},
 	{booking.ErrBookingCancelled, "booking_cancelled"},
 	{booking.ErrBlockRemoved, "block_removed"},
+	{booking.ErrPlanHasErrors, "plan_has_errors"},
 	{booking.ErrKeyReused, "idempotency_key_reused"},
 	{booking.ErrKeyInProgress, "key_in_progress"},
 	{booking.ErrBusy, "busy"},
@@ -147,6 +153,8 @@ func problemOf(err error) problem {
 	} else if e, ok := errors.AsType[*booking.SeatsError](err); ok {
 		p.Code, p.Detail = e.Code, seatDetails[e.Code]
 		p.addSeats(e)
+	} else if e, ok := errors.AsType[*booking.PlanError](err); ok {
+		p.Code, p.Detail, p.Report = codePlanUnreadable, e.Error(), &e.Report
 	} else if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		p.Code, p.Detail = routingCode(e.Code)
 	} else {

@@ -5,6 +5,7 @@ import (
 
 	"seatfence/booking"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 // problem is the body of every refusal (RFC 9457).
@@ -19,6 +20,7 @@ type problem struct {
 	Alternatives []alternative `json:"alternatives,omitempty"`
 	Instead      *Hold         `json:"alternative_hold,omitempty"`
 	Errors       []fault       `json:"errors,omitempty"`
+	Report       *plan.Report  `json:"report,omitempty"`
 }
 
 // lostSeat is a seat that the caller did not get. Label is left out where nobody has looked it up.

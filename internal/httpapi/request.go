@@ -56,6 +56,7 @@ type operation struct {
 	keyed    bool             // needs an Idempotency-Key
 	query    map[string]*openapi3.Schema
 	compress bool
+	streams  bool // a file is the body, which the handler reads
 }
 
 func newOperation(op *openapi3.Operation, inPath openapi3.Parameters) operation {
@@ -76,7 +77,11 @@ func newOperation(op *openapi3.Operation, inPath openapi3.Parameters) operation 
 		}
 	}
 	if op.RequestBody != nil {
-		o.schema = op.RequestBody.Value.Content.Get(echo.MIMEApplicationJSON).Schema.Value
+		if body := op.RequestBody.Value.Content[echo.MIMEApplicationJSON]; body != nil {
+			o.schema = body.Schema.Value
+		} else {
+			o.streams = true
+		}
 	}
 	return o
 }
@@ -89,7 +94,9 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 		if err := op.checkAddress(c); err != nil {
 			return err
 		}
-		if call.body, err = op.readBody(c); err != nil {
+		if op.streams {
+			c.Response().Header().Set(echo.HeaderConnection, "close") // what nobody reads of the body ends with it
+		} else if call.body, err = op.readBody(c); err != nil {
 			return err
 		}
 		if !forProbe(r) {
@@ -110,6 +117,13 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 				return err
 			}
 		}
+		if op.streams {
+			end, err := s.stream(c)
+			if err != nil {
+				return err
+			}
+			defer end()
+		}
 		call.schema = op.schema
 		return next(c)
 	}
@@ -117,8 +131,10 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 
 // checkAddress holds the path and the query to the contract before the generated code parses them leniently.
 func (o operation) checkAddress(c echo.Context) error {
-	if seat := c.Param("seat"); seat != "" && !plainInteger(seat, 32) {
-		return booking.ErrNotFound
+	for _, name := range []string{"seat", "version"} {
+		if n := c.Param(name); n != "" && !plainInteger(n, 32) {
+			return booking.ErrNotFound
+		}
 	}
 	raw := c.Request().URL.RawQuery
 	if raw == "" {
@@ -153,6 +169,11 @@ func parameterFault(schema *openapi3.Schema, text string) string {
 			return "value must be a plain integer in range"
 		}
 		value = json.Number(text)
+	case schema.Type.Is(openapi3.TypeBoolean):
+		if text != "true" && text != "false" {
+			return "value must be true or false"
+		}
+		value = text == "true"
 	}
 	err := schema.VisitJSON(value)
 	if broken, ok := errors.AsType[*openapi3.SchemaError](err); ok {
@@ -230,7 +251,7 @@ func plainJSON(h http.Header) bool {
 
 var errBodyTooLarge = refuse("body_too_large", "the body is over its limit")
 
-// idempotency reads the caller's key. The fingerprint covers what makes two requests the same one.
+// idempotency reads the caller's key. The fingerprint covers what makes two requests the same one, but for a body that streams.
 func idempotency(r *http.Request, body []byte) (booking.Idempotency, error) {
 	keys := r.Header.Values(headerKey)
 	if len(keys) == 0 {
@@ -241,7 +262,7 @@ func idempotency(r *http.Request, body []byte) (booking.Idempotency, error) {
 	if len(keys) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, hidden) {
 		return booking.Idempotency{}, refuse("idempotency_key_invalid", "an Idempotency-Key is 1 to 255 visible ASCII characters")
 	}
-	return booking.NewIdempotency(key, []byte(r.Method), []byte(r.URL.Path), body), nil
+	return booking.NewIdempotency(key, []byte(r.Method), []byte(r.URL.Path), []byte(r.URL.RawQuery), body), nil
 }
 
 // strictBinder stands in for Echo's binder, which takes members from the path and the query into the body, and bodies of other types.

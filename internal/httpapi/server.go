@@ -54,7 +54,8 @@ type State struct {
 // server implements StrictServerInterface.
 type server struct {
 	Deps
-	places chan struct{} // one for each request that is worked on
+	places  chan struct{} // one for each request that is worked on
+	imports chan struct{} // one for each file that is read
 }
 
 // New returns the API with its docs page. Pages may be added to it: they get everything but what the contract asks of requests.
@@ -63,7 +64,7 @@ func New(deps Deps) (*echo.Echo, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{deps, make(chan struct{}, deps.InFlight)}
+	s := &server{deps, make(chan struct{}, deps.InFlight), make(chan struct{}, maxImports)}
 	return s.routed(doc, s), nil
 }
 
