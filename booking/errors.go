@@ -51,14 +51,15 @@ func invalid(pointer, code, format string, args ...any) error {
 
 // Why a seat was not given.
 const (
-	ReasonBooked  = "booked"
-	ReasonHeld    = "held"
-	ReasonBlocked = "blocked"
-	ReasonYours   = "yours"       // the caller holds or has booked it already
-	ReasonStale   = "stale_fence" // the seat has changed since the fence that the caller named
-	ReasonUnknown = "unknown"     // no seat of this event
-	ReasonBusy    = "busy"        // another request is writing it at this moment
-	ReasonAlone   = "alone"       // the choice would leave it alone between seats that are gone
+	ReasonBooked   = "booked"
+	ReasonHeld     = "held"
+	ReasonBlocked  = "blocked"
+	ReasonYours    = "yours"       // the caller holds or has booked it already
+	ReasonStale    = "stale_fence" // the seat has changed since the fence that the caller named
+	ReasonUnknown  = "unknown"     // no seat of this event
+	ReasonBusy     = "busy"        // another request is writing it at this moment
+	ReasonAllotted = "allotted"    // it is in a channel
+	ReasonAlone    = "alone"       // the choice would leave it alone between seats that are gone
 )
 
 // LostSeat is one seat that a request did not get. HeldUntil is set for a held one; Hold for one that the caller holds.
@@ -69,7 +70,15 @@ type LostSeat struct {
 	Fence     int64
 	HeldUntil *time.Time
 	Hold      *HoldID
+	Change    string       // of a plan_conflict: dropped or renamed
+	Becomes   *seats.Place // what a renamed seat would be
 }
+
+// What a new plan would do to a seat that somebody has.
+const (
+	ChangeDropped = "dropped"
+	ChangeRenamed = "renamed"
+)
 
 // SeatsError says that a request got none of its seats, and why for each that stood in the way. Alternatives are free seats nearby at the
 // same price, or the whole of a better choice; they are not held. Instead is set if an equally good choice is held for the caller.
@@ -88,6 +97,7 @@ const (
 	CodeStaleFence  = "stale_fence"
 	CodeSeatUnknown = "seat_unknown"
 	CodeSeatAlone   = "seat_alone"
+	CodePlan        = "plan_conflict"
 )
 
 func (e *SeatsError) Error() string { return fmt.Sprintf("%s (%d seats)", e.Code, len(e.Seats)) }

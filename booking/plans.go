@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -314,12 +315,17 @@ func (s *Service) PlanDocument(ctx context.Context, caller Caller, id PlanID, nu
 	if err := mayPlan(caller); err != nil {
 		return nil, err
 	}
-	zipped, err := queries.PlanDocument(ctx, s.pool, db.PlanDocumentParams{PlanID: int64(id), Number: number, OrganizerID: caller.Organizer})
+	document, err := readDocument(ctx, s.pool, caller, id, number)
+	return document, answer(err)
+}
+
+func readDocument(ctx context.Context, conn db.DBTX, caller Caller, id PlanID, number int32) ([]byte, error) {
+	zipped, err := queries.PlanDocument(ctx, conn, db.PlanDocumentParams{PlanID: int64(id), Number: number, OrganizerID: caller.Organizer})
 	if db.NotFound(err) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, answer(fmt.Errorf("read document: %w", err))
+		return nil, fmt.Errorf("read document: %w", err)
 	}
 	unzip, err := gzip.NewReader(bytes.NewReader(zipped))
 	if err != nil {
@@ -330,6 +336,30 @@ func (s *Service) PlanDocument(ctx context.Context, caller Caller, id PlanID, nu
 		return nil, fmt.Errorf("decompress document: %w", err)
 	}
 	return document, nil
+}
+
+// readPlan returns a version of a plan as it is drawn.
+func readPlan(ctx context.Context, conn db.DBTX, caller Caller, id PlanID, number int32) (plan.Plan, error) {
+	document, err := readDocument(ctx, conn, caller, id, number)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	drawn, _, err := plan.Import(ctx, bytes.NewReader(document), plan.Options{})
+	return drawn, err
+}
+
+// publishedPlan is readPlan for what an event can be sold from. pointer is where the request names the plan.
+func publishedPlan(ctx context.Context, conn db.DBTX, caller Caller, pointer string, id PlanID, number int32) (plan.Plan, error) {
+	version, err := readPlanVersion(ctx, conn, caller, id, number)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return plan.Plan{}, invalid(pointer, "unknown_plan", "there is no such version of a plan")
+	case err != nil:
+		return plan.Plan{}, err
+	case version.Status != PlanPublished:
+		return plan.Plan{}, invalid(pointer, "plan_not_published", "the version of the plan is not published")
+	}
+	return readPlan(ctx, conn, caller, id, number)
 }
 
 // VenuePage is where a list of venues goes on.

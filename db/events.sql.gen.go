@@ -140,6 +140,8 @@ FROM (
                OR s.buyer IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
                   AND NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean) AS blocked
     FROM seats s WHERE s.event_id = $3
+      AND (s.block_id IS NULL OR NOT s.block_id = ANY(ARRAY(
+          SELECT b.id FROM blocks b WHERE b.event_id = $3 AND b.plan_version IS NOT NULL))) -- no longer on the plan
     GROUP BY s.event_id, s.section, s.area_id, s.category_id
 ) n
 JOIN categories c ON c.event_id = n.event_id AND c.id = n.category_id

@@ -42,9 +42,7 @@ func addSeats(ctx context.Context, tx pgx.Tx, event EventID, first ID, list []La
 	rows, spots := make([]db.SeatInsertParams, len(list)), make([]db.SpotInsertParams, len(list))
 	for i, s := range list {
 		id := first + ID(i)
-		rows[i] = db.SeatInsertParams{
-			EventID: int64(event), ID: id, Section: s.Section, RowLabel: s.Row, Number: s.Number, CategoryID: s.Category,
-		}
+		rows[i] = seatOf(event, id, s)
 		spots[i] = spotOf(event, id, s)
 	}
 	if _, err := queries.SeatInsert(ctx, tx, rows); err != nil {
@@ -54,6 +52,10 @@ func addSeats(ctx context.Context, tx pgx.Tx, event EventID, first ID, list []La
 		return fmt.Errorf("insert spots: %w", err)
 	}
 	return nil
+}
+
+func seatOf(event EventID, id ID, s LayoutSeat) db.SeatInsertParams {
+	return db.SeatInsertParams{EventID: int64(event), ID: id, Section: s.Section, RowLabel: s.Row, Number: s.Number, CategoryID: s.Category}
 }
 
 func spotOf(event EventID, id ID, s LayoutSeat) db.SpotInsertParams {

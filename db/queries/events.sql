@@ -114,6 +114,8 @@ FROM (
                OR s.buyer IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
                   AND NOT coalesce(s.channel_id, 0) = ANY(@channels::integer[]) AND NOT @any_channel::boolean) AS blocked
     FROM seats s WHERE s.event_id = @event_id
+      AND (s.block_id IS NULL OR NOT s.block_id = ANY(ARRAY(
+          SELECT b.id FROM blocks b WHERE b.event_id = @event_id AND b.plan_version IS NOT NULL))) -- no longer on the plan
     GROUP BY s.event_id, s.section, s.area_id, s.category_id
 ) n
 JOIN categories c ON c.event_id = n.event_id AND c.id = n.category_id
