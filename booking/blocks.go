@@ -102,7 +102,7 @@ func (s *Service) Unblock(ctx context.Context, caller Caller, id BlockID) error 
 		}
 		block, err := queries.BlockLock(ctx, tx, db.BlockLockParams{EventID: int64(id.Event), ID: id.Key})
 		switch {
-		case db.NotFound(err):
+		case db.NotFound(err), err == nil && block.PlanVersion != nil: // only a plan brings back what a plan has taken off
 			return ErrNotFound
 		case err != nil:
 			return fmt.Errorf("lock block: %w", err)

@@ -54,6 +54,7 @@ type Event struct {
 	OrphanRule   bool // whether a choice of seats may leave one alone
 	WholeTables  bool // whether some tables are sold as a whole
 	OrderLimit   *int // seats of one hold or booking, if fewer than the server's limit
+	Plan         *PlanRef
 	ServerTime   time.Time
 }
 
@@ -284,8 +285,13 @@ func lockOwnForChange(ctx context.Context, tx pgx.Tx, caller Caller, id seats.Ev
 }
 
 func eventOf(r db.EventGetRow) Event {
+	var ref *PlanRef
+	if r.PlanID != nil {
+		ref = &PlanRef{PlanID(*r.PlanID), *r.PlanVersion}
+	}
 	return Event{
-		ID: seats.EventID(r.ID), Organizer: r.OrganizerID, Name: r.Name, Venue: r.Venue, StartsAt: r.StartsAt.UTC(), Timezone: r.Timezone,
+		Plan: ref,
+		ID:   seats.EventID(r.ID), Organizer: r.OrganizerID, Name: r.Name, Venue: r.Venue, StartsAt: r.StartsAt.UTC(), Timezone: r.Timezone,
 		Currency: r.Currency, Payment: r.Payment, Status: r.Status, SaleStartsAt: r.SaleStartsAt.UTC(), SaleEndsAt: r.SaleEndsAt.UTC(),
 		OrphanRule: r.OrphanRule, WholeTables: r.WholeTables, OrderLimit: orderLimitOf(r.OrderLimit), ServerTime: r.ServerTime.UTC(),
 	}
@@ -311,8 +317,14 @@ func orderLimitOf(stored *int32) *int {
 	return &n
 }
 
-// NewEvent is an event to be made: what it is, the house it is sold in, and what that costs. The prices of an inline House are part of
-// it, and Prices adds to them.
+// PlanRef names a version of a plan.
+type PlanRef struct {
+	Plan    PlanID `json:"plan"`
+	Version int32  `json:"version"`
+}
+
+// NewEvent is an event to be made: what it is, the published plan or the inline house that it is sold in, and what that costs. The prices
+// of a house are part of it, and PriceList adds to them.
 type NewEvent struct {
 	Name         string
 	Venue        string
@@ -325,7 +337,8 @@ type NewEvent struct {
 	SaleEndsAt   time.Time
 	OrphanRule   bool
 	OrderLimit   *int
-	House        plan.House
+	Plan         *PlanRef
+	House        plan.House // if Plan is nil
 	PriceList
 }
 
@@ -340,7 +353,11 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 	if err := spec.check(); err != nil {
 		return Event{}, false, err
 	}
-	layout, prices := spec.House.Plan().Layout(), spec.prices()
+	layout, err := s.layoutOf(ctx, caller, spec)
+	if err != nil {
+		return Event{}, false, answer(err)
+	}
+	prices := spec.prices()
 	if err := prices.check(layout.Categories); err != nil {
 		return Event{}, false, err
 	}
@@ -359,6 +376,7 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 				ID: int64(id), OrganizerID: caller.Organizer, Name: spec.Name, Venue: spec.Venue, StartsAt: spec.StartsAt,
 				Timezone: spec.Timezone, Currency: spec.Currency, Payment: spec.Payment, Status: spec.Status,
 				SaleStartsAt: spec.SaleStartsAt, SaleEndsAt: spec.SaleEndsAt, OrphanRule: spec.OrphanRule, WholeTables: layout.WholeTables(), OrderLimit: limit,
+				PlanID: spec.Plan.id(), PlanVersion: spec.Plan.version(),
 			}); err != nil {
 				return err
 			}
@@ -382,6 +400,29 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 	}, recalled[Event])
 }
 
+func (r *PlanRef) id() *int64 {
+	if r == nil {
+		return nil
+	}
+	return (*int64)(&r.Plan)
+}
+
+func (r *PlanRef) version() *int32 {
+	if r == nil {
+		return nil
+	}
+	return &r.Version
+}
+
+// layoutOf is what the event is to sell.
+func (s *Service) layoutOf(ctx context.Context, caller Caller, spec NewEvent) (seats.Layout, error) {
+	if spec.Plan == nil {
+		return spec.House.Plan().Layout(), nil
+	}
+	drawn, err := publishedPlan(ctx, s.pool, caller, "/plan", spec.Plan.Plan, spec.Plan.Version)
+	return drawn.Layout(), err
+}
+
 // prices are those of the inline house, and the others.
 func (e NewEvent) prices() PriceList {
 	list := e.named()
@@ -403,6 +444,9 @@ func (e NewEvent) check() error {
 	}
 	if !slices.Contains([]string{StatusDraft, StatusOnSale}, e.Status) {
 		return invalid("/status", "bad_status", "a new event is draft or on_sale")
+	}
+	if e.Plan != nil {
+		return nil
 	}
 	if defect := e.House.Check(); defect != nil {
 		return invalid(defect.Pointer, defect.Code, "%s", defect.Detail)
