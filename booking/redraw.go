@@ -25,12 +25,11 @@ type PlanChange struct {
 
 // Redrawn counts what a new plan did to the seats and places of an event. Renamed ones are among the dropped and the added.
 type Redrawn struct {
-	Event         seats.EventID `json:"event"`
-	Kept          int           `json:"kept"`
-	Added         int           `json:"added"`
-	Dropped       int           `json:"dropped"`
-	Renamed       int           `json:"renamed"`
-	Recategorised int           `json:"recategorised"`
+	Kept          int
+	Added         int
+	Dropped       int
+	Renamed       int
+	Recategorised int
 }
 
 // errRedrawn says that somebody else has changed what the event has to sell in between. It never leaves the package.
@@ -74,7 +73,7 @@ func (s *Service) changePlan(ctx context.Context, caller Caller, id seats.EventI
 	if err != nil {
 		return Redrawn{}, err
 	}
-	done := r.summary(id)
+	done := r.summary()
 	if change.DryRun {
 		return done, db.Snapshot(ctx, s.pool, func(tx pgx.Tx) error {
 			_, err := r.leaving(ctx, tx, id)
@@ -158,8 +157,8 @@ func (r *redrawing) compare(ctx context.Context, tx pgx.Tx, id seats.EventID, ch
 	return nil
 }
 
-func (r redrawing) summary(id seats.EventID) Redrawn {
-	done := Redrawn{Event: id, Added: len(r.Added), Dropped: len(r.Dropped), Recategorised: len(r.Recategorised)}
+func (r redrawing) summary() Redrawn {
+	done := Redrawn{Added: len(r.Added), Dropped: len(r.Dropped), Recategorised: len(r.Recategorised)}
 	done.Kept = len(r.IDs) - len(r.Added)
 	for _, s := range r.Dropped {
 		if _, renamed := r.renamed[s.Place]; renamed {

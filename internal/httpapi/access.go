@@ -39,6 +39,7 @@ var Access = map[string]Role{
 	"getEvent":       everybody,
 	"updateEvent":    Organizer,
 	"setPrices":      Organizer,
+	"changePlan":     Organizer,
 	"listSeats":      everybody,
 	"getSeat":        everybody,
 	"getSeatHistory": Organizer,

@@ -459,6 +459,20 @@ type EventList struct {
 	NextCursor *string `json:"next_cursor,omitempty"`
 }
 
+// EventPlanChange The version of a plan that an event is to be sold from.
+//
+// Examples: {"plan":"plan_005yjyc4yc5tm","prices":[{"category":"Box","price":9000}],"version":4}
+type EventPlanChange struct {
+	// Plan The plan's id.
+	Plan string `json:"plan"`
+
+	// Prices What categories cost that the event does not have yet.
+	Prices *[]NewPrice `json:"prices,omitempty"`
+
+	// Version A published version of it.
+	Version int32 `json:"version"`
+}
+
 // EventStatus Only an event that is on sale sells.
 type EventStatus string
 
@@ -861,6 +875,24 @@ type Readiness struct {
 	Status string `json:"status"`
 }
 
+// Redrawn What a new plan did to the seats and places of an event.
+type Redrawn struct {
+	// Added Those that came.
+	Added int `json:"added"`
+
+	// Dropped Those that went.
+	Dropped int `json:"dropped"`
+
+	// Kept Those that the event had and has; they may have moved.
+	Kept int `json:"kept"`
+
+	// Recategorised Those that changed their category.
+	Recategorised int `json:"recategorised"`
+
+	// Renamed Those that went under one name and came under another; they count as dropped and as added.
+	Renamed int `json:"renamed"`
+}
+
 // Seat A seat. An unnumbered place has neither row nor number.
 type Seat struct {
 	// Accessible `true` if it is an accessible seat.
@@ -1199,6 +1231,12 @@ type CreateHoldParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
+// ChangePlanParams defines parameters for ChangePlan.
+type ChangePlanParams struct {
+	// DryRun `true` changes nothing and says what would be.
+	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+}
+
 // ListSeatsParams defines parameters for ListSeats.
 type ListSeatsParams struct {
 	// Section Only the seats of the section of this name.
@@ -1274,6 +1312,9 @@ type CreateBlockJSONRequestBody = NewBlock
 // CreateHoldJSONRequestBody defines body for CreateHold for application/json ContentType.
 type CreateHoldJSONRequestBody = HoldRequest
 
+// ChangePlanJSONRequestBody defines body for ChangePlan for application/json ContentType.
+type ChangePlanJSONRequestBody = EventPlanChange
+
 // SetPricesJSONRequestBody defines body for SetPrices for application/json ContentType.
 type SetPricesJSONRequestBody = NewPriceList
 
@@ -1321,6 +1362,9 @@ type ServerInterface interface {
 	// CreateHold Set seats or places aside, all or none
 	// (POST /v1/events/{event}/holds)
 	CreateHold(ctx echo.Context, event EventID, params CreateHoldParams) error
+	// ChangePlan Put an event on another published version of a plan
+	// (PUT /v1/events/{event}/plan)
+	ChangePlan(ctx echo.Context, event EventID, params ChangePlanParams) error
 	// SetPrices Replace the price list of an event
 	// (PUT /v1/events/{event}/prices)
 	SetPrices(ctx echo.Context, event EventID) error
@@ -1692,6 +1736,31 @@ func (w *ServerInterfaceWrapper) CreateHold(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.CreateHold(ctx, event, params)
+	return err
+}
+
+// ChangePlan converts echo context to params.
+func (w *ServerInterfaceWrapper) ChangePlan(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "event" -------------
+	var event EventID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "event", ctx.Param("event"), &event, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter event: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ChangePlanParams
+	// ------------- Optional query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dry_run", ctx.QueryParams(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter dry_run: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ChangePlan(ctx, event, params)
 	return err
 }
 
@@ -2125,6 +2194,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/events/:event", wrapper.GetEvent, options.OperationMiddlewares["getEvent"]...)
 	router.PATCH(options.BaseURL+"/v1/events/:event", wrapper.UpdateEvent, options.OperationMiddlewares["updateEvent"]...)
 	router.PUT(options.BaseURL+"/v1/events/:event/prices", wrapper.SetPrices, options.OperationMiddlewares["setPrices"]...)
+	router.PUT(options.BaseURL+"/v1/events/:event/plan", wrapper.ChangePlan, options.OperationMiddlewares["changePlan"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats", wrapper.ListSeats, options.OperationMiddlewares["listSeats"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats/:seat", wrapper.GetSeat, options.OperationMiddlewares["getSeat"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats/:seat/history", wrapper.GetSeatHistory, options.OperationMiddlewares["getSeatHistory"]...)
@@ -4140,6 +4210,197 @@ type CreateHold503ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateHold503ApplicationProblemPlusJSONResponse) VisitCreateHoldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlanRequestObject struct {
+	Event  EventID `json:"event"`
+	Params ChangePlanParams
+	Body   *ChangePlanJSONRequestBody
+}
+
+type ChangePlanResponseObject interface {
+	VisitChangePlanResponse(w http.ResponseWriter) error
+}
+
+type ChangePlan200JSONResponse Redrawn
+
+func (response ChangePlan200JSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan400ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan401ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan403ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan404ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan409ApplicationProblemPlusJSONResponse struct {
+	ConflictApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan409ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(409)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan413ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan415ApplicationProblemPlusJSONResponse struct {
+	UnsupportedMediaTypeApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan415ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan422ApplicationProblemPlusJSONResponse struct {
+	UnprocessableApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan422ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan500ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ChangePlan503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ChangePlan503ApplicationProblemPlusJSONResponse) VisitChangePlanResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -6549,6 +6810,9 @@ type StrictServerInterface interface {
 	// CreateHold Set seats or places aside, all or none
 	// (POST /v1/events/{event}/holds)
 	CreateHold(ctx context.Context, request CreateHoldRequestObject) (CreateHoldResponseObject, error)
+	// ChangePlan Put an event on another published version of a plan
+	// (PUT /v1/events/{event}/plan)
+	ChangePlan(ctx context.Context, request ChangePlanRequestObject) (ChangePlanResponseObject, error)
 	// SetPrices Replace the price list of an event
 	// (PUT /v1/events/{event}/prices)
 	SetPrices(ctx context.Context, request SetPricesRequestObject) (SetPricesResponseObject, error)
@@ -7041,6 +7305,55 @@ func (sh *strictHandler) CreateHold(ctx echo.Context, event EventID, params Crea
 		return err
 	} else if validResponse, ok := response.(CreateHoldResponseObject); ok {
 		return validResponse.VisitCreateHoldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ChangePlan operation middleware
+func (sh *strictHandler) ChangePlan(ctx echo.Context, event EventID, params ChangePlanParams) error {
+	var request ChangePlanRequestObject
+
+	request.Event = event
+	request.Params = params
+
+	var body ChangePlanJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ChangePlan(ctx.Request().Context(), request.(ChangePlanRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ChangePlan")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ChangePlanResponseObject); ok {
+		return validResponse.VisitChangePlanResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -72,6 +72,7 @@ var kinds = map[string]kind{
 	booking.CodeSeatYours:     {409, "Seats are yours already", 0},
 	booking.CodeStaleFence:    {409, "Seats have changed", 0},
 	booking.CodeSeatAlone:     {409, "A seat would be left alone", 0},
+	booking.CodePlan:          {409, "Somebody has seats that would go", 0},
 	booking.CodeSeatUnknown:   {404, "Seats are unknown", 0},
 	"hold_expired":            {410, "Hold has run out", 0},
 	"body_too_large":          {413, "Body is too large", 0},
@@ -126,6 +127,7 @@ var seatDetails = map[string]string{
 	booking.CodeSeatYours:   "You have seats that you asked for already.",
 	booking.CodeStaleFence:  "Seats have changed since you saw them.",
 	booking.CodeSeatAlone:   "Your choice would leave single seats alone that nobody can buy together. There is a better one.",
+	booking.CodePlan:        "The plan drops or renames seats that are held, sold or allotted. Nothing has been changed.",
 	booking.CodeSeatUnknown: "The event has no such seats.",
 }
 

@@ -101,6 +101,28 @@ func (s *server) SetPrices(ctx context.Context, r SetPricesRequestObject) (SetPr
 	return SetPrices200JSONResponse(pricesOf(list)), err
 }
 
+// ChangePlan answers PUT /v1/events/{event}/plan.
+func (s *server) ChangePlan(ctx context.Context, r ChangePlanRequestObject) (ChangePlanResponseObject, error) {
+	id, err := seats.ParseEventID(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := booking.ParsePlanID(r.Body.Plan)
+	if err != nil {
+		return nil, invalid("/plan", "unknown_plan", "there is no such plan")
+	}
+	list := priceListOf(nil, r.Body.Prices)
+	if err := clean(textsOfPrices(list)...); err != nil {
+		return nil, err
+	}
+	done, err := s.Booking.ChangePlan(ctx, callOf(ctx).caller, id, booking.PlanChange{
+		Plan: plan, Version: r.Body.Version, Prices: list.Prices, DryRun: r.Params.DryRun != nil && *r.Params.DryRun,
+	})
+	return ChangePlan200JSONResponse{
+		Kept: done.Kept, Added: done.Added, Dropped: done.Dropped, Renamed: done.Renamed, Recategorised: done.Recategorised,
+	}, err
+}
+
 func priceListOf(types *[]string, prices *[]NewPrice) (list booking.PriceList) {
 	if types != nil {
 		list.Types = *types

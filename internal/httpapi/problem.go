@@ -31,6 +31,8 @@ type lostSeat struct {
 	Fence     int64           `json:"fence,omitempty"`
 	HeldUntil *time.Time      `json:"held_until,omitempty"`
 	Hold      *booking.HoldID `json:"hold,omitempty"`
+	Change    string          `json:"change,omitempty"`
+	Becomes   string          `json:"becomes,omitempty"`
 }
 
 // alternative is a free seat nearby.
@@ -51,7 +53,10 @@ type fault struct {
 
 func (p *problem) addSeats(refusal *booking.SeatsError) {
 	for _, s := range refusal.Seats {
-		lost := lostSeat{ID: s.ID, Label: s.Label(), Reason: s.Reason, Fence: s.Fence, Hold: s.Hold}
+		lost := lostSeat{ID: s.ID, Label: s.Label(), Reason: s.Reason, Fence: s.Fence, Hold: s.Hold, Change: s.Change}
+		if s.Becomes != nil {
+			lost.Becomes = s.Becomes.Label()
+		}
 		if s.HeldUntil != nil {
 			until := s.HeldUntil.UTC()
 			lost.HeldUntil = &until
