@@ -18,6 +18,7 @@ const (
 	ConstraintLedger        = "seat_ledger_pkey"
 	ConstraintBookingNumber = "bookings_number"
 	ConstraintSaleWindow    = "events_sale_window"
+	ConstraintUserEmail     = "users_email"
 )
 
 // SQLSTATEs that the service tells apart.

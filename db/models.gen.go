@@ -31,6 +31,18 @@ type Area struct {
 	Beyond     int32
 }
 
+type AuditLog struct {
+	OrganizerID int64
+	ID          uuid.UUID
+	At          time.Time
+	Actor       *uuid.UUID
+	ActorKind   string
+	Action      string
+	EventID     *int64
+	Subject     string
+	Detail      []byte
+}
+
 type Block struct {
 	EventID     int64
 	ID          uuid.UUID
@@ -150,6 +162,20 @@ type Outbox struct {
 	HandedAt  *time.Time
 }
 
+type Person struct {
+	ID           uuid.UUID
+	OrganizerID  int64
+	Organizer    string
+	Email        string
+	Name         string
+	Role         string
+	EveryEvent   bool
+	PasswordHash *string
+	WaitUntil    *time.Time
+	CreatedAt    time.Time
+	Events       []int64
+}
+
 type Plan struct {
 	ID          int64
 	OrganizerID int64
@@ -243,6 +269,40 @@ type TicketType struct {
 	EventID int64
 	ID      int32
 	Name    string
+}
+
+type User struct {
+	ID           uuid.UUID
+	OrganizerID  int64
+	Email        string
+	Name         string
+	Role         string
+	EveryEvent   bool
+	PasswordHash *string
+	Failures     int32
+	WaitUntil    *time.Time
+	CreatedAt    time.Time
+	RemovedAt    *time.Time
+}
+
+type UserEvent struct {
+	UserID  uuid.UUID
+	EventID int64
+}
+
+type UserSession struct {
+	ID        []byte
+	UserID    uuid.UUID
+	CreatedAt time.Time
+	SeenAt    time.Time
+	ExpiresAt time.Time
+}
+
+type UserToken struct {
+	Hash      []byte
+	UserID    uuid.UUID
+	Purpose   string
+	ExpiresAt time.Time
 }
 
 type Venue struct {

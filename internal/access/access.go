@@ -80,7 +80,7 @@ func (k *Keys) Create(ctx context.Context, organizer, name, scope string) (token
 	id := uuid.New()
 	token, hash := newToken(id)
 	err = db.InTx(ctx, k.pool, func(tx pgx.Tx) error {
-		owner, err := ensureOrganizer(ctx, tx, organizer)
+		owner, err := EnsureOrganizer(ctx, tx, organizer)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,8 @@ func (k *Keys) Create(ctx context.Context, organizer, name, scope string) (token
 	return token, caller, nil
 }
 
-func ensureOrganizer(ctx context.Context, tx pgx.Tx, name string) (int64, error) {
+// EnsureOrganizer returns the organizer of a name, which is made if there is none. Two who do so at once get the same one.
+func EnsureOrganizer(ctx context.Context, tx pgx.Tx, name string) (int64, error) {
 	if err := queries.OrganizersLock(ctx, tx); err != nil {
 		return 0, err
 	}

@@ -58,7 +58,7 @@ var only = map[string][]string{
 }
 
 // openers are the rooms that begin transactions: the use cases, and what has no part in a sale.
-var openers = []string{"booking", "db", "migrations", "internal/access", "internal/notify"}
+var openers = []string{"booking", "db", "migrations", "internal/access", "internal/notify", "internal/staff"}
 
 // outside are rooms that are no part of the service and look into databases from there.
 var outside = []string{"cmd/seatload", "internal/devstack", "internal/mutants"}

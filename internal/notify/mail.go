@@ -54,23 +54,37 @@ func compose(b booking.Booking, event booking.Event, kind string, from netmail.A
 	for _, t := range b.Seats {
 		l.Seats = append(l.Seats, line{t.Label(), money.Format(t.Price, b.Currency), t.Code})
 	}
-	var text, html bytes.Buffer
-	if err := textPart.Execute(&text, l); err != nil {
+	msg, err := write(textPart, htmlPart, l)
+	if err != nil {
 		return nil, err
 	}
-	if err := htmlPart.Execute(&html, l); err != nil {
-		return nil, err
-	}
-	_, host, _ := strings.Cut(from.Address, "@")
-	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
-	msg.FromMailAddress(&from)
-	msg.ToMailAddress(&netmail.Address{Name: b.Name, Address: b.Email}) // encoded by net/mail: a name cannot become another header
+	address(msg, from, b.Name, b.Email, fmt.Sprintf("%s.%s", b.ID, kind))
 	msg.Subject(l.subject())
-	msg.SetMessageIDWithValue(fmt.Sprintf("%s.%s@%s", b.ID, kind, host))
+	return msg, nil
+}
+
+// address heads a message: id is what its Message-ID begins with.
+func address(msg *mail.Msg, from netmail.Address, name, email, id string) {
+	_, host, _ := strings.Cut(from.Address, "@")
+	msg.FromMailAddress(&from)
+	msg.ToMailAddress(&netmail.Address{Name: name, Address: email}) // encoded by net/mail: a name cannot become another header
+	msg.SetMessageIDWithValue(id + "@" + host)
 	msg.SetDate()
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
-	msg.SetBodyString(mail.TypeTextPlain, text.String())
-	msg.AddAlternativeString(mail.TypeTextHTML, html.String())
+}
+
+// write makes a message of its two parts.
+func write(text *texttemplate.Template, html *htmltemplate.Template, data any) (*mail.Msg, error) {
+	var plain, marked bytes.Buffer
+	if err := text.Execute(&plain, data); err != nil {
+		return nil, err
+	}
+	if err := html.Execute(&marked, data); err != nil {
+		return nil, err
+	}
+	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	msg.SetBodyString(mail.TypeTextPlain, plain.String())
+	msg.AddAlternativeString(mail.TypeTextHTML, marked.String())
 	return msg, nil
 }
 

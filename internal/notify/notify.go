@@ -1,6 +1,6 @@
 // Package notify brings what a committed sale left in the outbox to its buyer. A relay hands the rows to a job queue in the same database,
-// and the queue's workers send the mails, again and again while the mail server is away. It reads bookings and writes none; nothing here
-// runs inside the transaction of a sale.
+// and the queue's workers send the mails, again and again while the mail server is away; links for staff are jobs from the start. It reads
+// bookings and writes none; nothing here runs inside the transaction of a sale.
 package notify
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"seatfence/booking"
 	"seatfence/db"
+	"seatfence/internal/staff"
 )
 
 var queries = db.New()
@@ -48,9 +49,10 @@ type Notifier struct {
 }
 
 // New returns a Notifier that sends through server, an smtp:// or smtps:// URL, as from.
-func New(pool *pgxpool.Pool, service *booking.Service, server *url.URL, from netmail.Address, log *slog.Logger) (*Notifier, error) {
+func New(pool *pgxpool.Pool, service *booking.Service, people *staff.Staff, server *url.URL, from netmail.Address, log *slog.Logger) (*Notifier, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &mailWorker{service: service, server: server, from: from})
+	river.AddWorker(workers, &staffWorker{people: people, server: server, from: from})
 	river.AddWorker(workers, &purgeWorker{service: service})
 	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxWorkers}},

@@ -21,6 +21,7 @@ import (
 	"seatfence/db/dbtest"
 	"seatfence/internal/mailsink"
 	"seatfence/internal/notify"
+	"seatfence/internal/staff"
 )
 
 func TestMain(m *testing.M) {
@@ -75,7 +76,7 @@ func start(ctx context.Context, t *testing.T, pool *pgxpool.Pool, service *booki
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := notify.New(pool, service, server, netmail.Address{Name: "Box office", Address: "tickets@seatfence.example"}, slog.New(slog.DiscardHandler))
+	node, err := notify.New(pool, service, people(t, pool), server, netmail.Address{Name: "Box office", Address: "tickets@seatfence.example"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +91,15 @@ func start(ctx context.Context, t *testing.T, pool *pgxpool.Pool, service *booki
 		}
 	})
 	return node
+}
+
+func people(t *testing.T, pool *pgxpool.Pool) *staff.Staff {
+	t.Helper()
+	people, err := staff.New(pool, &url.URL{Scheme: "https", Host: "tickets.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return people
 }
 
 func (b bundle) mustBook(t *testing.T, seats ...int32) booking.Booking {
@@ -342,7 +352,7 @@ func TestOldRowsAreForgotten(t *testing.T) {
 func TestStopWithoutStartDoesNothing(t *testing.T) {
 	t.Parallel()
 	w := New(t, dbtest.Pool(t), booking.DefaultLimits)
-	node, err := notify.New(w.Pool, w.Service, &url.URL{Scheme: "smtp", Host: "127.0.0.1:1"}, netmail.Address{Address: "tickets@seatfence.example"}, slog.New(slog.DiscardHandler))
+	node, err := notify.New(w.Pool, w.Service, people(t, w.Pool), &url.URL{Scheme: "smtp", Host: "127.0.0.1:1"}, netmail.Address{Address: "tickets@seatfence.example"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
