@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"seatfence/booking"
 	"seatfence/internal/access"
@@ -16,6 +18,7 @@ import (
 	"seatfence/internal/config"
 	"seatfence/internal/demo"
 	"seatfence/internal/devstack"
+	"seatfence/internal/staff"
 )
 
 const (
@@ -142,6 +145,9 @@ func (c devCommand) open(ctx context.Context, server *app.App, o *opening) error
 	if o.seat, err = freeSeat(ctx, server.Booking, o.events[0].ID); err != nil {
 		return err
 	}
+	if o.ownerPassword, err = demoOwner(ctx, c.Data, server.Staff, organizer); err != nil {
+		return err
+	}
 	if err := server.Start(ctx); err != nil {
 		return err
 	}
@@ -167,6 +173,35 @@ func demoKey(ctx context.Context, dir string, keys *access.Keys) (token string, 
 		return "", 0, err
 	}
 	return token, caller.Organizer, os.WriteFile(path, []byte(token), 0o600)
+}
+
+const ownerEmail = "owner@localhost"
+
+// demoOwner is the password of a user who may everything, kept in the data folder and given to them in a database that does not know them.
+func demoOwner(ctx context.Context, dir string, people *staff.Staff, organizer int64) (string, error) {
+	path := filepath.Join(dir, "owner_password")
+	kept, err := os.ReadFile(path)
+	password := string(kept)
+	if err != nil {
+		password = rand.Text()
+	}
+	owner := staff.NewUser{Email: ownerEmail, Name: "Demo owner", Role: staff.Owner, EveryEvent: true}
+	user, _, err := people.Create(ctx, organizer, owner, true)
+	if err != nil {
+		return "", fmt.Errorf("demo owner: %w", err)
+	}
+	if user.Active && len(kept) > 0 {
+		return password, nil
+	}
+	letter, err := people.Letter(ctx, user.ID, staff.Reset)
+	if err != nil {
+		return "", err
+	}
+	_, token, _ := strings.Cut(letter.Link, "token=")
+	if _, _, err := people.SetPassword(ctx, token, password); err != nil {
+		return "", fmt.Errorf("demo owner: %w", err)
+	}
+	return password, os.WriteFile(path, []byte(password), 0o600)
 }
 
 // listenFrom listens on the first free loopback port from the given one on.

@@ -27,6 +27,7 @@ type cli struct {
 	Serve   serveCommand   `cmd:"" help:"Run a server. Its settings come from the environment, see docs/config.md."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database at DATABASE_URL to this program's schema."`
 	APIKey  apiKeyCommand  `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
+	User    userCommand    `cmd:"" help:"Make, list and remove users, who act for an organizer."`
 	Verify  verifyCommand  `cmd:"" help:"Check the invariants of the sale in the database at DATABASE_URL, while it is in use."`
 	Plan    planCommand    `cmd:"" help:"Check seat plans and bring them into our own format."`
 	Version versionCommand `cmd:"" help:"Say which build this is."`

@@ -23,6 +23,7 @@ import (
 type opening struct {
 	url, metricsURL, mailURL string // mailURL is empty when mails go elsewhere
 	apiKey                   string
+	ownerPassword            string
 	events                   []booking.Event
 	seat                     *seats.Seat // free, of the first event; nil if it is sold out
 	data, database           string
@@ -42,6 +43,7 @@ Seatfence is open.
   log       {{.Log}}
   database  DATABASE_URL='{{.Database}}'
   API key   {{.APIKey}}
+  staff     {{.URL}}/staff as {{.OwnerEmail}}, password {{.OwnerPassword}}
 
 On sale:
 {{- range .Events}}
@@ -76,7 +78,7 @@ func (o opening) print(w io.Writer, asJSON bool) error {
 	if !asJSON {
 		return openingText.Execute(w, map[string]any{
 			"URL": o.url, "MailURL": o.mailURL, "MetricsURL": o.metricsURL, "Log": filepath.Join(o.data, "seatfence.log"), "Database": o.database,
-			"APIKey": o.apiKey, "Events": o.events, "Seat": o.seat, "Key": uuid.NewString(), "Data": o.folders,
+			"APIKey": o.apiKey, "OwnerEmail": ownerEmail, "OwnerPassword": o.ownerPassword, "Events": o.events, "Seat": o.seat, "Key": uuid.NewString(), "Data": o.folders,
 		})
 	}
 	type event struct {

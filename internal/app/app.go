@@ -22,6 +22,7 @@ import (
 	"seatfence/internal/notify"
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
+	"seatfence/internal/staff"
 	"seatfence/internal/webui"
 	"seatfence/lockmgr"
 )
@@ -34,9 +35,10 @@ const (
 
 // App is one server.
 type App struct {
-	// Booking and Keys are the use cases and the API keys it serves, for whoever prepares its data before Start.
+	// Booking, Keys and Staff are the use cases, the API keys and the users it serves, for whoever prepares its data before Start.
 	Booking *booking.Service
 	Keys    *access.Keys
+	Staff   *staff.Staff
 
 	cfg      config.Config
 	log      *slog.Logger
@@ -73,7 +75,10 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *App, err 
 		HoldTTL: cfg.HoldTTL, HoldLongest: cfg.HoldLongest, Extensions: cfg.HoldExtensions, KeyRetention: cfg.KeyRetention,
 	})
 	a.Keys = access.New(a.pool)
-	if a.notifier, err = notify.New(a.pool, a.Booking, cfg.SMTPURL.URL, cfg.MailFrom.Address, log); err != nil {
+	if a.Staff, err = staff.New(a.pool, cfg.PublicURL.URL); err != nil {
+		return nil, err
+	}
+	if a.notifier, err = notify.New(a.pool, a.Booking, a.Staff, cfg.SMTPURL.URL, cfg.MailFrom.Address, log); err != nil {
 		return nil, err
 	}
 	a.Booking.Committed = a.notifier.Committed
@@ -99,9 +104,9 @@ func (a *App) buildHTTP(ctx context.Context) error {
 		return err
 	}
 	gate := shed.New(locks, a.Booking)
-	pages := webui.New(webui.Deps{Booking: a.Booking, Gate: gate, Sessions: sessions, Result: counters.Result})
+	pages := webui.New(webui.Deps{Booking: a.Booking, Gate: gate, Sessions: sessions, Staff: a.Staff, Result: counters.Result})
 	api, err := httpapi.New(httpapi.Deps{
-		Booking: a.Booking, Gate: gate, Keys: a.Keys, Sessions: sessions, State: a.state, Log: a.log, Metrics: counters,
+		Booking: a.Booking, Gate: gate, Keys: a.Keys, Sessions: sessions, Staff: a.Staff, State: a.state, Log: a.log, Metrics: counters,
 		PublicURL: a.cfg.PublicURL.URL, InFlight: a.cfg.InFlight, RefusePage: pages.Refuse,
 	})
 	if err != nil {

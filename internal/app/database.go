@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"seatfence/db"
 	"seatfence/internal/access"
 	"seatfence/internal/config"
+	"seatfence/internal/staff"
 	"seatfence/migrations"
 )
 
@@ -123,4 +125,18 @@ func WithKeys(ctx context.Context, cfg config.Database, fn func(*access.Keys) er
 	}
 	defer pool.Close()
 	return fn(access.New(pool))
+}
+
+// WithStaff calls fn with the users of the database, whose links lead to the site at public.
+func WithStaff(ctx context.Context, cfg config.Database, public *url.URL, fn func(*staff.Staff) error) error {
+	pool, err := connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	people, err := staff.New(pool, public)
+	if err != nil {
+		return err
+	}
+	return fn(people)
 }

@@ -10,6 +10,7 @@ import (
 	"seatfence/booking"
 	"seatfence/internal/access"
 	"seatfence/internal/session"
+	"seatfence/internal/staff"
 )
 
 // Role is a set of who callers can be.
@@ -21,87 +22,136 @@ const (
 	Buyer                      // a session
 	Partner                    // a partner's key
 	Organizer                  // an organizer's key
+	Owner                      // a user of the organizer, from here on
+	Editor
+	BoxOffice
+	Door
 
-	everybody = Anonymous | Buyer | Partner | Organizer
-	known     = Buyer | Partner | Organizer
+	owners    = Organizer | Owner
+	editors   = owners | Editor
+	sellers   = owners | BoxOffice
+	people    = Owner | Editor | BoxOffice | Door
+	buying    = Buyer | Partner | sellers
+	known     = Buyer | Partner | Organizer | people
+	everybody = Anonymous | known
 )
 
-var roleNames = map[Role]string{Anonymous: "anonymous", Buyer: "buyer", Partner: "partner", Organizer: "organizer"}
+var roleNames = map[Role]string{
+	Anonymous: "anonymous", Buyer: "buyer", Partner: "partner", Organizer: "organizer",
+	Owner: staff.Owner, Editor: staff.Editor, BoxOffice: staff.BoxOffice, Door: staff.Door,
+}
 
 func (r Role) String() string { return roleNames[r] }
+
+// roleOf is the role of a user.
+var roleOf = map[string]Role{staff.Owner: Owner, staff.Editor: Editor, staff.BoxOffice: BoxOffice, staff.Door: Door}
 
 // Access says who may use each operation of the contract, by its operationId. What is not here cannot be served. Whose event, hold or
 // booking it is, the use case checks.
 var Access = map[string]Role{
 	"createSession":  everybody,
 	"listEvents":     everybody,
-	"createEvent":    Organizer,
+	"createEvent":    editors,
 	"getEvent":       everybody,
-	"updateEvent":    Organizer,
-	"setPrices":      Organizer,
-	"changePlan":     Organizer,
+	"updateEvent":    editors,
+	"setPrices":      editors,
+	"changePlan":     editors,
 	"listSeats":      everybody,
 	"getSeat":        everybody,
-	"getSeatHistory": Organizer,
-	"createBlock":    Organizer,
-	"deleteBlock":    Organizer,
-	"createHold":     known,
-	"getHold":        known,
-	"changeHold":     known,
-	"releaseHold":    known,
-	"checkoutHold":   known,
+	"getSeatHistory": editors | BoxOffice,
+	"createBlock":    editors | BoxOffice,
+	"deleteBlock":    editors | BoxOffice,
+	"createHold":     buying,
+	"getHold":        buying,
+	"changeHold":     buying,
+	"releaseHold":    buying,
+	"checkoutHold":   buying,
 	"listBookings":   known,
-	"createBooking":  known,
+	"createBooking":  buying,
 	"getBooking":     known,
-	"cancelBooking":  known,
+	"cancelBooking":  buying,
+	"listVenues":     editors,
+	"listPlans":      editors,
+	"importPlan":     editors,
+	"getPlan":        editors,
+	"getPlanVersion": editors,
+	"publishPlan":    editors,
+	"signIn":         everybody,
+	"signOut":        people,
+	"listStaff":      owners,
+	"inviteStaff":    owners,
+	"changeStaff":    owners,
+	"removeStaff":    owners,
+	"listAudit":      owners,
 	"health":         everybody,
 	"ready":          everybody,
-
-	"listVenues":     Organizer,
-	"listPlans":      Organizer,
-	"importPlan":     Organizer,
-	"getPlan":        Organizer,
-	"getPlanVersion": Organizer,
-	"publishPlan":    Organizer,
 }
 
 const maxToken = 512
 
-var errUnauthorized = refuse("unauthorized", "a valid API key or session token is needed")
+var errUnauthorized = refuse("unauthorized", "a valid API key or session is needed")
 
 // authenticate finds out who asks. A wrong Authorization header is refused even where none is needed, so that a client with a bad key
-// learns of it; a cookie that has ended is as good as none, because the browser cannot help it.
-func (s *server) authenticate(r *http.Request) (booking.Caller, Role, error) {
+// learns of it; a cookie that has ended is as good as none, because the browser cannot help it. Of two cookies that of staff wins: it says
+// more of who asks.
+func (s *server) authenticate(r *http.Request, call *call) error {
 	headers := r.Header.Values(echo.HeaderAuthorization)
 	if len(headers) == 0 {
-		session, err := s.Sessions.FromCookie(r)
-		if err != nil {
-			return booking.Caller{Kind: booking.Buyer}, Anonymous, nil
-		}
-		return booking.Caller{Kind: booking.Buyer, ID: session.Buyer}, Buyer, nil
+		return s.fromCookies(r, call)
 	}
 	scheme, token, _ := strings.Cut(headers[0], " ")
 	if len(headers) > 1 || len(token) > maxToken || !strings.EqualFold(scheme, "Bearer") {
-		return booking.Caller{}, Anonymous, errUnauthorized
+		return errUnauthorized
 	}
 	switch {
 	case strings.HasPrefix(token, session.Prefix):
 		session, err := s.Sessions.Parse(token)
 		if err != nil {
-			return booking.Caller{}, Anonymous, errUnauthorized
+			return errUnauthorized
 		}
-		return booking.Caller{Kind: booking.Buyer, ID: session.Buyer}, Buyer, nil
+		call.caller, call.role = booking.Caller{Kind: booking.Buyer, ID: session.Buyer}, Buyer
+		return nil
+	case strings.HasPrefix(token, staff.Prefix):
+		err := s.asStaff(r, call, token)
+		if errors.Is(err, staff.ErrNoSession) {
+			err = errUnauthorized
+		}
+		return err
 	case strings.HasPrefix(token, access.Prefix):
 		caller, err := s.Keys.Lookup(r.Context(), token)
 		if errors.Is(err, access.ErrUnknownKey) {
 			err = errUnauthorized
 		}
+		call.caller, call.role = caller, Partner
 		if caller.Kind == booking.Organizer {
-			return caller, Organizer, err
+			call.role = Organizer
 		}
-		return caller, Partner, err
+		return err
 	}
-	return booking.Caller{}, Anonymous, errUnauthorized
+	return errUnauthorized
+}
+
+func (s *server) fromCookies(r *http.Request, call *call) error {
+	if secret := s.Staff.FromCookie(r); secret != "" {
+		if err := s.asStaff(r, call, secret); !errors.Is(err, staff.ErrNoSession) {
+			return err
+		}
+	}
+	call.caller.Kind = booking.Buyer
+	if session, err := s.Sessions.FromCookie(r); err == nil {
+		call.caller.ID, call.role = session.Buyer, Buyer
+	}
+	return nil
+}
+
+// asStaff makes the user of a session the caller.
+func (s *server) asStaff(r *http.Request, call *call, secret string) error {
+	session, err := s.Staff.Lookup(r.Context(), secret)
+	if err != nil {
+		return err
+	}
+	call.caller, call.role, call.secret = session.User.Caller(), roleOf[session.User.Role], secret
+	return nil
 }
 
 // allow refuses a role that is not in the set: 401 for those who may be somebody else, 403 for those who cannot.

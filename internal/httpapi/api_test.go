@@ -30,6 +30,7 @@ import (
 	"seatfence/internal/httpapi"
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
+	"seatfence/internal/staff"
 )
 
 func TestMain(m *testing.M) {
@@ -52,6 +53,7 @@ type api struct {
 
 	pool     *pgxpool.Pool
 	deps     httpapi.Deps
+	people   *staff.Staff
 	handler  http.Handler
 	log      *logBuffer
 	metrics  *httpapi.Metrics
@@ -89,12 +91,16 @@ func newAPI(t *testing.T, options ...func(*httpapi.Deps)) *api {
 		t.Fatal(err)
 	}
 	a.revoked = token
+	public := &url.URL{Scheme: "http", Host: "localhost"}
+	if a.people, err = staff.New(pool, public); err != nil {
+		t.Fatal(err)
+	}
 	service := booking.New(pool, booking.DefaultLimits)
 	deps := httpapi.Deps{
 		Booking: service, Gate: shed.New(nil, service), Sessions: sessions, Log: slog.New(slog.NewJSONHandler(a.log, nil)), Metrics: a.metrics,
-		Keys:      keys,
+		Keys: keys, Staff: a.people,
 		State:     func(context.Context) httpapi.State { return httpapi.State{Redis: "off"} },
-		PublicURL: &url.URL{Scheme: "http", Host: "localhost"}, InFlight: httpapi.DefaultInFlight,
+		PublicURL: public, InFlight: httpapi.DefaultInFlight,
 	}
 	for _, o := range options {
 		o(&deps)
@@ -289,6 +295,27 @@ func (g answer) number(path ...any) int {
 func (a *api) buyer() string {
 	a.t.Helper()
 	return a.post("/v1/sessions", "").want(201).text("token")
+}
+
+const password = "correct horse"
+
+// hired makes a user of the organizer with a password, and returns its id and a session's token.
+func (a *api) hired(role, email string) (id, token string) {
+	a.t.Helper()
+	caller, err := a.deps.Keys.Lookup(a.t.Context(), a.organizer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	user, link, err := a.people.Create(a.t.Context(), caller.Organizer, staff.NewUser{Email: email, Name: "Lena", Role: role, EveryEvent: true}, true)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	_, secret, _ := strings.Cut(link, "token=")
+	token, _, err = a.people.SetPassword(a.t.Context(), secret, password)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return staff.FormatID(user.ID), token
 }
 
 func (a *api) booking(seat int, name string) string {

@@ -128,7 +128,7 @@ func (x target) contentTypes(add adder) {
 }
 
 // optional are the members that can be left out.
-var optional = []string{"session", "type", "fence", "payment_reference", "expected_total", "first", "from", "sections", "areas"}
+var optional = []string{"session", "type", "fence", "payment_reference", "expected_total", "first", "from", "sections", "areas", "events"}
 
 // narrowing are those of a wish.
 var narrowing = []string{"category", "section", "together"}
@@ -159,7 +159,7 @@ func (x target) badObjects(t *testing.T, p place, object map[string]any, add add
 		if p.at == "/best_available" && slices.Contains(narrowing, member) {
 			continue
 		}
-		if !slices.Contains(optional, member) && x.name != "updateEvent" && (x.name != "changeHold" || p.at != "") {
+		if !slices.Contains(optional, member) && x.name != "updateEvent" && x.name != "changeStaff" && (x.name != "changeHold" || p.at != "") {
 			add(103, at, p.with(encode(t, less)), wrong)
 		}
 	}
@@ -229,7 +229,7 @@ func badNumbers(p place, add adder) {
 
 func badStrings(p place, value string, add adder) {
 	typed := wrongType
-	if p.name == "status" || p.name == "payment" || p.name == "currency" { // of an enum, nothing else is right
+	if p.name == "status" || p.name == "payment" || p.name == "currency" || p.name == "role" { // of an enum, nothing else is right
 		typed = wrong
 	}
 	for _, raw := range []string{"1", "true", "null", "{}", "[]"} {
@@ -256,7 +256,7 @@ func badStrings(p place, value string, add adder) {
 		} {
 			add(43, p.at+" "+id, quoted(id), notFound)
 		}
-	case "status", "payment", "timezone", "currency", "starts_at", "sale_starts_at", "sale_ends_at", "type", "email":
+	case "status", "payment", "timezone", "currency", "starts_at", "sale_starts_at", "sale_ends_at", "type", "email", "role", "password":
 	default: // texts that people read
 		for _, text := range []string{" ", "\u00a0", "\u3000"} {
 			add(108, p.at, quoted(text), wrong)
@@ -278,6 +278,7 @@ var badTexts = map[string][]string{
 	"sale_ends_at":   dates,
 	"status":         {"booked", "On_sale", "on sale", "ended ", "deleted"},
 	"payment":        {"None", "free", "none "},
+	"role":           {"admin", "Owner", "owner ", "box office"},
 	"type":           {"child", "Standard", "standard "},
 	"category":       {"Z", "a", "A "},
 	"name":           {"", "\u200b", "\u202e\u202c"},
@@ -295,5 +296,5 @@ var dates = []string{
 
 var rowOfText = map[string]int{
 	"timezone": 108, "currency": 34, "starts_at": 107, "sale_starts_at": 107, "sale_ends_at": 107, "status": 108, "payment": 108, "type": 108, "category": 108,
-	"name": 41, "email": 46,
+	"name": 41, "email": 46, "role": 108,
 }

@@ -39,7 +39,7 @@ func badIDs(own string) []string {
 		" " + own, own + " ", own + "\n", own + "x", own + "=", "0" + own, strings.Repeat("9", 4000),
 	}
 	if kind, rest, ok := strings.Cut(own, "_"); ok {
-		for _, other := range []string{"evt_", "hold_", "bkg_", "blk_", "", "_", strings.ToUpper(kind) + "_"} {
+		for _, other := range []string{"evt_", "hold_", "bkg_", "blk_", "usr_", "", "_", strings.ToUpper(kind) + "_"} {
 			if other != kind+"_" {
 				ids = append(ids, other+rest)
 			}
@@ -119,6 +119,10 @@ func (x target) badHeaders(a *api) (list []bad) {
 			r.Header.Del("Authorization")
 			r.Header.Set("Cookie", "seatfence_session=x")
 		})
+		add(63, "bad cookie of staff", refused, func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.Header.Set("Cookie", "seatfence_staff=sfu_"+strings.Repeat("A", 43))
+		})
 	}
 	good := x.token
 	if good == "" {
@@ -126,7 +130,7 @@ func (x target) badHeaders(a *api) (list []bad) {
 	}
 	for _, value := range []string{
 		"", "Bearer", "Bearer ", "Basic " + good, "Token " + good, good, "Bearer" + good, "Bearer  " + good, "Bearer " + good + " " + good, "Bearer " + good + ",x",
-		"Bearer sf_" + strings.Repeat("x", 16<<10), "Bearer sfs_" + strings.Repeat("x", 600), "Bearer sf_", "Bearer sfs_", "Bearer \x80", "Bearer '; DROP TABLE api_keys; --",
+		"Bearer sf_" + strings.Repeat("x", 16<<10), "Bearer sfs_" + strings.Repeat("x", 600), "Bearer sf_", "Bearer sfs_", "Bearer sfu_", "Bearer sfu_" + strings.Repeat("A", 43), "Bearer sfu_" + strings.Repeat("x", 600), "Bearer \x80", "Bearer '; DROP TABLE api_keys; --",
 	} {
 		add(64, "credential", refused, header("Authorization", value))
 	}

@@ -29,7 +29,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 	const name, email, card, word = "Canaria Quill", "canaria@quill.example", "4111111111111111", "canary-secret"
 	plant := strings.NewReplacer("Lena", name, "lena@example.com", email, "till-7", card, "tab-1", "canary-secret")
 	targets := a.targets(a.requests())
-	secrets := []string{"Canaria", "anaria@", "quill.example", card, word, "sfs_", "sf_", "Bearer"}
+	secrets := []string{"Canaria", "anaria@", "quill.example", card, word, "sfs_", "sf_", "sfu_", "Bearer"}
 	told := func(got answer) {
 		t.Helper()
 		for _, secret := range secrets {
@@ -39,7 +39,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 		}
 	}
 	carry := []edit{
-		key(word), header("Cookie", "seatfence_session="+word+"; other="+word), header("User-Agent", word), header("Referer", "http://localhost/?"+email),
+		key(word), header("Cookie", "seatfence_session="+word+"; seatfence_staff=sfu_"+word+"; other="+word), header("User-Agent", word), header("Referer", "http://localhost/?"+email),
 		header("X-Forwarded-For", email), header("Origin", "http://"+word), header("X-Request-Id", email),
 	}
 	send := func(x target, path, body string, edits ...edit) {
@@ -55,6 +55,7 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 		send(x, x.path(), `{"x":"`+email)
 		send(x, x.path(), body, as("sf_"+word))
 		send(x, x.path(), body, as("sfs_"+word))
+		send(x, x.path(), body, as("sfu_"+word))
 		send(x, x.path(), body, header("Authorization", "Basic "+word))
 		send(x, x.path(), body, header("Content-Type", word))
 		send(x, x.path(), body, key(email+" "))

@@ -111,7 +111,7 @@ type suite struct {
 }
 
 var leaks = regexp.MustCompile(`SQLSTATE|SELECT|INSERT|UPDATE |pgx|pgconn|postgres|json:|strconv|goroutine|runtime\.|\.go\b|/usr/|/root/|openapi3|` +
-	`(httpapi|booking|seats|echo|time|uuid|main)\.[A-Z]|0x[0-9a-f]{6}|sf_|sfs_`)
+	`(httpapi|booking|seats|echo|time|uuid|main)\.[A-Z]|0x[0-9a-f]{6}|sf_|sfs_|sfu_|sfl_`)
 
 // refuse sends a bad request and looks at all that an answer to one promises.
 func (s *suite) refuse(b bad) answer {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"seatfence/booking"
+	"seatfence/internal/staff"
 	"seatfence/seats"
 )
 
@@ -43,6 +45,7 @@ var kinds = map[string]kind{
 	"idempotency_key_missing": {400, "Idempotency key is missing", 0},
 	"idempotency_key_invalid": {400, "Idempotency key is malformed", 0},
 	"unauthorized":            {401, "Credential is missing or not valid", 0},
+	"wrong_password":          {401, "Not signed in", 0},
 	"forbidden":               {403, "Not allowed", 0},
 	"payment_required":        {403, "Payment is required", 0},
 	"cross_origin":            {403, "Cross-origin request is refused", 0},
@@ -63,6 +66,8 @@ var kinds = map[string]kind{
 	"sold_out":                {409, "Sold out", 0},
 	"no_block":                {409, "No seats fit the wish", 0},
 	"booking_cancelled":       {409, "Booking is cancelled", 0},
+	"email_taken":             {409, "E-mail address is taken", 0},
+	"last_owner":              {409, "Last owner", 0},
 	"block_removed":           {409, "Block is removed", 0},
 	"plan_has_errors":         {409, "Plan has errors", 0},
 	"key_in_progress":         {409, "Same request is running", 1},
@@ -81,6 +86,7 @@ var kinds = map[string]kind{
 	"invalid_parameter":       {422, "Parameter breaks the rules", 0},
 	codePlanUnreadable:        {422, "File is no plan that can be read", 0},
 	"idempotency_key_reused":  {422, "Idempotency key was used for another request", 0},
+	"too_many_attempts":       {429, "Too many attempts", 1},
 	"internal":                {500, "Internal error", 0},
 	codeOverloaded:            {503, "Too much to do", 1},
 	"unavailable":             {503, "Not available now", 1},
@@ -117,6 +123,9 @@ var answers = []struct {
 	{booking.ErrKeyInProgress, "key_in_progress"},
 	{booking.ErrBusy, "busy"},
 	{booking.ErrUnavailable, "unavailable"},
+	{staff.ErrWrongPassword, "wrong_password"},
+	{staff.ErrEmailTaken, "email_taken"},
+	{staff.ErrLastOwner, "last_owner"},
 	{context.DeadlineExceeded, "timeout"},
 }
 
@@ -153,6 +162,8 @@ func problemOf(err error) problem {
 		p.Code, p.Detail = "invalid", e.Detail
 		p.Errors = []fault{{Pointer: &e.Pointer, Code: e.Code, Detail: e.Detail}}
 	} else if e, ok := errors.AsType[*booking.SeatsError](err); ok {
+	} else if _, ok := errors.AsType[*staff.WaitError](err); ok {
+		p.Code, p.Detail = "too_many_attempts", "There were too many wrong passwords. Retry-After says how long to wait."
 		p.Code, p.Detail = e.Code, seatDetails[e.Code]
 		p.addSeats(e)
 	} else if e, ok := errors.AsType[*booking.PlanError](err); ok {
@@ -200,6 +211,14 @@ func astray(c echo.Context) bool {
 	return strings.Count(path, "/") != strings.Count(route, "/") || strings.HasSuffix(path, "/") != strings.HasSuffix(route, "/")
 }
 
+// retryAfter is in seconds.
+func retryAfter(code string, err error) int {
+	if e, ok := errors.AsType[*staff.WaitError](err); ok {
+		return int(math.Ceil(e.Wait.Seconds()))
+	}
+	return kinds[code].retryAfter
+}
+
 // handleError answers an error, of the API with a problem and of a page with a page, and is the only place that does. It logs what is our
 // own fault, once; not that a crowd was turned away, or the crowd would fill the log.
 func (s *server) handleError(err error, c echo.Context) {
@@ -223,7 +242,7 @@ func (s *server) handleError(err error, c echo.Context) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set(echo.HeaderWWWAuthenticate, `Bearer realm="seatfence"`)
 	}
-	if after := kinds[p.Code].retryAfter; after > 0 {
+	if after := retryAfter(p.Code, err); after > 0 {
 		h.Set(echo.HeaderRetryAfter, strconv.Itoa(after))
 	}
 	if s.RefusePage != nil && forPage(c.Request()) {

@@ -8,52 +8,65 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"seatfence/booking"
+	"seatfence/internal/staff"
 	"seatfence/seats"
 )
 
 // roles are who asks, in the order of the matrix. Lena's are the hold and the bookings; the event belongs to the organizer of the keys
-// that are not foreign.
-var roles = []string{"anonymous", "Lena", "Omar", "partner", "foreign partner", "organizer", "foreign organizer", "revoked key"}
+// that are not foreign and of the users behind them, one of each role; the last was one.
+var roles = []string{
+	"anonymous", "Lena", "Omar", "partner", "foreign partner", "organizer", "foreign organizer", "revoked key",
+	"owner", "editor", "box office", "door", "removed",
+}
 
 // matrix says what each role gets from each operation, with an object of its own each time.
 var matrix = map[string][]int{
-	"createSession":      {201, 201, 201, 201, 201, 201, 201, 401},
-	"listEvents":         {200, 200, 200, 200, 200, 200, 200, 401},
-	"createEvent":        {401, 403, 403, 403, 403, 201, 201, 401},
-	"getEvent":           {200, 200, 200, 200, 404, 200, 404, 401},
-	"getEvent draft":     {404, 404, 404, 200, 404, 200, 404, 401},
-	"updateEvent":        {401, 403, 403, 403, 403, 200, 404, 401},
-	"setPrices":          {401, 403, 403, 403, 403, 200, 404, 401},
-	"listSeats":          {200, 200, 200, 200, 404, 200, 404, 401},
-	"getSeat":            {200, 200, 200, 200, 404, 200, 404, 401},
-	"getSeatHistory":     {401, 403, 403, 403, 403, 200, 404, 401},
-	"createBlock":        {401, 403, 403, 403, 403, 201, 404, 401},
-	"deleteBlock":        {401, 403, 403, 403, 403, 204, 404, 401},
-	"createHold":         {401, 201, 201, 201, 404, 201, 404, 401},
-	"createHold best":    {401, 201, 201, 201, 404, 201, 404, 401},
-	"createHold ga":      {401, 201, 201, 201, 404, 201, 404, 401},
-	"getHold":            {401, 200, 404, 404, 404, 200, 404, 401},
-	"changeHold":         {401, 200, 404, 404, 404, 404, 404, 401},
-	"releaseHold":        {401, 204, 404, 404, 404, 404, 404, 401},
-	"checkoutHold":       {401, 200, 404, 404, 404, 404, 404, 401},
-	"listBookings":       {401, 200, 200, 200, 200, 200, 200, 401},
-	"listBookings event": {401, 200, 200, 200, 200, 200, 200, 401},
-	"createBooking":      {401, 201, 201, 201, 404, 201, 404, 401},
-	"createBooking many": {401, 201, 201, 201, 404, 201, 404, 401},
-	"createBooking ga":   {401, 201, 201, 201, 404, 201, 404, 401},
-	"createBooking hold": {401, 201, 404, 404, 404, 404, 404, 401},
-	"getBooking":         {401, 200, 404, 404, 404, 200, 404, 401},
-	"cancelBooking":      {401, 200, 404, 404, 404, 200, 404, 401},
-	"health":             {200, 200, 200, 200, 200, 200, 200, 401},
-	"ready":              {200, 200, 200, 200, 200, 200, 200, 401},
+	"createSession":      {201, 201, 201, 201, 201, 201, 201, 401, 201, 201, 201, 201, 401},
+	"listEvents":         {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
+	"createEvent":        {401, 403, 403, 403, 403, 201, 201, 401, 201, 201, 403, 403, 401},
+	"getEvent":           {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"getEvent draft":     {404, 404, 404, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"updateEvent":        {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"setPrices":          {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"listSeats":          {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"getSeat":            {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"getSeatHistory":     {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 200, 403, 401},
+	"createBlock":        {401, 403, 403, 403, 403, 201, 404, 401, 201, 201, 201, 403, 401},
+	"deleteBlock":        {401, 403, 403, 403, 403, 204, 404, 401, 204, 204, 204, 403, 401},
+	"createHold":         {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
+	"createHold best":    {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
+	"createHold ga":      {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
+	"getHold":            {401, 200, 404, 404, 404, 200, 404, 401, 200, 403, 200, 403, 401},
+	"changeHold":         {401, 200, 404, 404, 404, 404, 404, 401, 404, 403, 404, 403, 401},
+	"releaseHold":        {401, 204, 404, 404, 404, 404, 404, 401, 404, 403, 404, 403, 401},
+	"checkoutHold":       {401, 200, 404, 404, 404, 404, 404, 401, 404, 403, 404, 403, 401},
+	"listBookings":       {401, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
+	"listBookings event": {401, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
+	"createBooking":      {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
+	"createBooking many": {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
+	"createBooking ga":   {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
+	"createBooking hold": {401, 201, 404, 404, 404, 404, 404, 401, 404, 403, 404, 403, 401},
+	"getBooking":         {401, 200, 404, 404, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"cancelBooking":      {401, 200, 404, 404, 404, 200, 404, 401, 200, 403, 200, 403, 401},
+	"signIn":             {201, 201, 201, 201, 201, 201, 201, 401, 201, 201, 201, 201, 401},
+	"signOut":            {401, 403, 403, 403, 403, 403, 403, 401, 204, 204, 204, 204, 401},
+	"listStaff":          {401, 403, 403, 403, 403, 200, 200, 401, 200, 403, 403, 403, 401},
+	"inviteStaff":        {401, 403, 403, 403, 403, 201, 201, 401, 201, 403, 403, 403, 401},
+	"changeStaff":        {401, 403, 403, 403, 403, 200, 404, 401, 200, 403, 403, 403, 401},
+	"removeStaff":        {401, 403, 403, 403, 403, 204, 404, 401, 204, 403, 403, 403, 401},
+	"listAudit":          {401, 403, 403, 403, 403, 200, 200, 401, 200, 403, 403, 403, 401},
+	"health":             {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
+	"ready":              {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
 }
 
 // samePrices is the price list of newEvent.
 const samePrices = `{"types":["standard"],"prices":[{"category":"A","price":4500}]}`
 
-// world is one event on sale with a hold, a booking and a block, and a draft that nothing changes.
-type world struct{ event, draft, hold, booking, block string }
+// world is one event on sale with a hold, a booking and a block, a user who has not signed in yet, and a draft that nothing changes.
+type world struct{ event, draft, hold, booking, block, user, email string }
 
 func (a *api) world(lena, draft string) world {
 	a.t.Helper()
@@ -65,6 +78,8 @@ func (a *api) world(lena, draft string) world {
 	w.hold = made("/v1/events/"+w.event+"/holds", `{"seats":[1,2]}`, lena)
 	w.booking = made("/v1/bookings", direct(w.event, `"seats":[3]`), lena)
 	w.block = made("/v1/events/"+w.event+"/blocks", `{"seats":[4],"reason":"x"}`, a.organizer)
+	w.email = fmt.Sprintf("omar-%d@example.com", nth)
+	w.user = made("/v1/staff", `{"email":"`+w.email+`","name":"Omar","role":"door","every_event":true}`, a.organizer)
 	return w
 }
 
@@ -72,7 +87,7 @@ func (a *api) world(lena, draft string) world {
 func (w world) unknown(event seats.EventID) world {
 	return world{
 		event: seats.EventID(1).String(), draft: seats.EventID(2).String(), hold: booking.HoldID{Event: event}.String(),
-		booking: booking.BookingID{Event: event}.String(), block: booking.BlockID{Event: event}.String(),
+		booking: booking.BookingID{Event: event}.String(), block: booking.BlockID{Event: event}.String(), user: staff.FormatID(uuid.UUID{}),
 	}
 }
 
@@ -107,6 +122,13 @@ func (w world) requests() map[string]struct{ method, path, body string } {
 		"createBooking hold": {"POST", "/v1/bookings", confirmation(w.hold)},
 		"getBooking":         {"GET", sale, ""},
 		"cancelBooking":      {"POST", sale + "/cancel", ""},
+		"signIn":             {"POST", "/v1/sessions/staff", `{"email":"lena@example.com","password":"` + password + `"}`},
+		"signOut":            {"DELETE", "/v1/sessions/staff", ""},
+		"listStaff":          {"GET", "/v1/staff", ""},
+		"inviteStaff":        {"POST", "/v1/staff", `{"email":"new-` + w.email + `","name":"Omar","role":"door","every_event":true}`},
+		"changeStaff":        {"PATCH", "/v1/staff/" + w.user, `{"role":"editor"}`},
+		"removeStaff":        {"DELETE", "/v1/staff/" + w.user, ""},
+		"listAudit":          {"GET", "/v1/audit", ""},
 		"health":             {"GET", "/healthz", ""},
 		"ready":              {"GET", "/readyz", ""},
 	}
@@ -132,6 +154,14 @@ func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
 	lena, omar := a.buyer(), a.buyer()
 	draft := a.post("/v1/events", newEvent("draft"), as(a.organizer), key("draft")).want(201).text("id")
 	tokens := []string{"", lena, omar, a.partner, a.foreignPartner, a.organizer, a.foreign, a.revoked}
+	for _, role := range staff.Roles {
+		_, token := a.hired(role, role+"@example.com")
+		tokens = append(tokens, token)
+	}
+	id, removed := a.hired(staff.Owner, "removed@example.com")
+	a.do("DELETE", "/v1/staff/"+id, "", as(a.organizer)).want(204)
+	tokens = append(tokens, removed)
+	a.hired(staff.Door, "lena@example.com")
 	for _, name := range slices.Sorted(maps.Keys(matrix)) {
 		for i, role := range roles {
 			w := a.world(lena, draft)
@@ -140,9 +170,13 @@ func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
 				if !ok {
 					t.Fatalf("%s has no request", name)
 				}
+				token := tokens[i]
+				if name == "signOut" && slices.Contains(staff.Roles, strings.ReplaceAll(role, " ", "_")) {
+					token = a.post("/v1/sessions/staff", `{"email":"`+strings.ReplaceAll(role, " ", "_")+`@example.com","password":"`+password+`"}`).want(201).text("token")
+				}
 				edits := []edit{key(fmt.Sprint("matrix-", a.keys.Add(1)))}
-				if tokens[i] != "" {
-					edits = append(edits, as(tokens[i]))
+				if token != "" {
+					edits = append(edits, as(token))
 				}
 				return a.do(r.method, r.path, r.body, edits...)
 			}
@@ -180,7 +214,11 @@ func (a *api) sees(got answer, name, role string, w world) {
 	}
 	switch name {
 	case "listBookings", "listBookings event":
-		look(w.booking, "Lena", "organizer")
+		look(w.booking, "Lena", "organizer", "owner", "editor", "box office", "door")
+	case "listStaff":
+		look(w.user, "organizer", "owner")
+	case "listAudit":
+		look(w.user, "organizer", "owner")
 	case "getSeat", "listSeats", "getEvent":
 		look(w.hold)
 		look(w.booking)

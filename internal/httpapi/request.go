@@ -32,6 +32,7 @@ type call struct {
 	id     string
 	role   Role
 	caller booking.Caller
+	secret string // of the session of a user of the organizer; empty for all others
 	key    booking.Idempotency
 	body   []byte
 	schema *openapi3.Schema
@@ -106,7 +107,7 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			defer leave()
 		}
-		if call.caller, call.role, err = s.authenticate(r); err != nil {
+		if err := s.authenticate(r, call); err != nil {
 			return err
 		}
 		if err := op.roles.allow(call.role); err != nil {

@@ -20,6 +20,7 @@ import (
 	"seatfence/internal/access"
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
+	"seatfence/internal/staff"
 )
 
 //go:embed openapi.yaml
@@ -31,6 +32,7 @@ type Deps struct {
 	Gate      *shed.Gate
 	Keys      *access.Keys
 	Sessions  *session.Signer
+	Staff     *staff.Staff
 	State     func(context.Context) State // asked by /readyz
 	Log       *slog.Logger
 	Metrics   *Metrics

@@ -11,6 +11,7 @@ import (
 	"seatfence/booking"
 	"seatfence/db"
 	"seatfence/internal/httpapi"
+	"seatfence/internal/staff"
 )
 
 // locked runs a statement in a transaction that stays open until free is called, or the test ends.
@@ -159,6 +160,9 @@ func TestNoConnectionIsUnavailable(t *testing.T) {
 	}
 	deps := a.deps
 	deps.Booking = booking.New(crowded, booking.DefaultLimits)
+	if deps.Staff, err = staff.New(crowded, deps.PublicURL); err != nil {
+		t.Fatal(err)
+	}
 	if a.handler, err = httpapi.New(deps); err != nil {
 		t.Fatal(err)
 	}

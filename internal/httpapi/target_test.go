@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"seatfence/internal/httpapi"
+	"seatfence/internal/staff"
 )
 
 // request is one that succeeds. Without a token it is anonymous.
@@ -109,6 +110,10 @@ func (a *api) requests() map[string]request {
 	}
 	block := a.post("/v1/events/"+a.event+"/blocks", `{"seats":[15],"reason":"broken lamp"}`, as(a.organizer), key("block")).want(201).text("id")
 	draft := a.post("/v1/events", newEvent("draft"), as(a.organizer), key("draft")).want(201).text("id")
+	_, token := a.hired(staff.Door, "door@example.com")
+	omar, _ := a.hired(staff.Door, "omar@example.com")
+	lina, _ := a.hired(staff.Door, "lina@example.com")
+	a.hired(staff.Owner, "owner@example.com")
 	const buyer = `"buyer":{"name":"Lena","email":"lena@example.com"}`
 	inEvent, inDraft := map[string]string{"event": a.event}, map[string]string{"event": draft}
 	seat := map[string]string{"event": a.event, "seat": "16"}
@@ -145,6 +150,13 @@ func (a *api) requests() map[string]request {
 		"createBooking hold": {nil, `{"hold":"` + hold("18") + `",` + buyer + `}`, lena, 201},
 		"getBooking":         {map[string]string{"booking": booked(11)}, "", lena, 200},
 		"cancelBooking":      {map[string]string{"booking": booked(12)}, "", lena, 200},
+		"signIn":             {nil, `{"email":"owner@example.com","password":"` + password + `"}`, "", 201},
+		"signOut":            {nil, "", token, 204},
+		"listStaff":          {nil, "", a.organizer, 200},
+		"inviteStaff":        {nil, `{"email":"new@example.com","name":"Omar","role":"door","every_event":false,"events":["` + a.event + `"]}`, a.organizer, 201},
+		"changeStaff":        {map[string]string{"user": omar}, `{"role":"editor","every_event":false,"events":["` + a.event + `"]}`, a.organizer, 200},
+		"removeStaff":        {map[string]string{"user": lina}, "", a.organizer, 204},
+		"listAudit":          {nil, "", a.organizer, 200},
 		"health":             {nil, "", "", 200},
 		"ready":              {nil, "", "", 200},
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	freeAttempts = 3 // wrong passwords in a row that cost no wait
+	// FreeAttempts is how many wrong passwords in a row cost no wait.
+	FreeAttempts = 3 // wrong passwords in a row that cost no wait
 	longestWait  = time.Minute
 	maxStrangers = 4096
 )
@@ -22,10 +23,10 @@ type attempts struct {
 
 // waitAfter is how long the next attempt has to wait after one that came on top of this many failures. UserAttempt says the same in SQL.
 func waitAfter(failures int) time.Duration {
-	if failures < freeAttempts {
+	if failures < FreeAttempts {
 		return 0
 	}
-	return min(time.Second<<min(failures-freeAttempts, 10), longestWait)
+	return min(time.Second<<min(failures-FreeAttempts, 10), longestWait)
 }
 
 // attempt counts an attempt to sign in, or refuses it. An address that is nobody's is slowed like any other, or the wait would tell which
@@ -34,7 +35,7 @@ func (s *Staff) attempt(ctx context.Context, p db.Person, email string, unknown 
 	if unknown {
 		return s.strange(strings.ToLower(email))
 	}
-	n, err := queries.UserAttempt(ctx, s.pool, db.UserAttemptParams{ID: p.ID, Free: freeAttempts, Longest: longestWait.Seconds()})
+	n, err := queries.UserAttempt(ctx, s.pool, db.UserAttemptParams{ID: p.ID, Free: FreeAttempts, Longest: longestWait.Seconds()})
 	if err != nil {
 		return answer("count attempt", err)
 	}

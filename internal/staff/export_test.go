@@ -13,7 +13,6 @@ var (
 
 const (
 	MaxHashes    = maxHashes
-	FreeAttempts = freeAttempts
 	MaxSessions  = maxSessions
 	MaxStrangers = maxStrangers
 	CacheMax     = cacheMax

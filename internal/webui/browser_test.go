@@ -21,6 +21,7 @@ import (
 	"seatfence/internal/httpapi"
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
+	"seatfence/internal/staff"
 	"seatfence/internal/webui"
 	"seatfence/lockmgr"
 )
@@ -32,6 +33,7 @@ type site struct {
 	World
 	url     string
 	metrics *httpapi.Metrics
+	people  *staff.Staff
 }
 
 func open(t *testing.T, locks *lockmgr.Seats, change ...func(*booking.Limits)) site {
@@ -53,9 +55,13 @@ func serve(t *testing.T, w World, locks *lockmgr.Seats, change ...func(*httpapi.
 		t.Fatal(err)
 	}
 	metrics, gate := httpapi.NewMetrics(), shed.New(locks, w.Service)
-	pages := webui.New(webui.Deps{Booking: w.Service, Gate: gate, Sessions: sessions, Result: metrics.Result})
+	people, err := staff.New(w.Pool, &url.URL{Scheme: "http", Host: "localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := webui.New(webui.Deps{Booking: w.Service, Gate: gate, Sessions: sessions, Staff: people, Result: metrics.Result})
 	deps := httpapi.Deps{
-		Booking: w.Service, Gate: gate, Keys: access.New(w.Pool), Sessions: sessions, Log: slog.New(slog.DiscardHandler), Metrics: metrics,
+		Booking: w.Service, Gate: gate, Keys: access.New(w.Pool), Sessions: sessions, Staff: people, Log: slog.New(slog.DiscardHandler), Metrics: metrics,
 		State:     func(context.Context) httpapi.State { return httpapi.State{Redis: "off"} },
 		PublicURL: &url.URL{Scheme: "http", Host: "localhost"}, InFlight: httpapi.DefaultInFlight, RefusePage: pages.Refuse,
 	}
@@ -69,7 +75,7 @@ func serve(t *testing.T, w World, locks *lockmgr.Seats, change ...func(*httpapi.
 	pages.Register(e)
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
-	return site{w, server.URL, metrics}
+	return site{w, server.URL, metrics, people}
 }
 
 func (s site) eventPath() string { return "/events/" + s.Event.String() }

@@ -35,31 +35,39 @@ type eventsPage struct {
 
 // events lists what is to come.
 func (u *UI) events(v *visit) error {
+	page, err := u.eventList(v, v.caller, "/")
+	if err != nil {
+		return err
+	}
+	return u.render(v, http.StatusOK, "events", "Events", page)
+}
+
+// eventList is what a caller knows of what is to come, in pages at path.
+func (u *UI) eventList(v *visit, caller booking.Caller, path string) (page eventsPage, err error) {
 	after := booking.EventPage{AfterStart: time.Now().Add(-justStarted)}
 	if from := v.query.Get("from"); from != "" {
 		start, last, _ := strings.Cut(from, "_")
 		nanos, err := strconv.ParseInt(start, 10, 64)
 		id, idErr := seats.ParseEventID(last)
 		if err != nil || idErr != nil || nanos < 0 {
-			return booking.ErrNotFound
+			return page, booking.ErrNotFound
 		}
 		after = booking.EventPage{AfterStart: time.Unix(0, nanos), AfterID: int64(id)}
 	}
-	list, err := u.Booking.Events(v.Request().Context(), v.caller, after, eventsPerPage+1)
+	list, err := u.Booking.Events(v.Request().Context(), caller, after, eventsPerPage+1)
 	if err != nil {
-		return err
+		return page, err
 	}
-	var page eventsPage
 	if len(list) > eventsPerPage {
 		list = list[:eventsPerPage]
 		last := list[eventsPerPage-1]
-		page.More = fmt.Sprintf("/?from=%d_%s", last.StartsAt.UnixNano(), last.ID)
+		page.More = fmt.Sprintf("%s?from=%d_%s", path, last.StartsAt.UnixNano(), last.ID)
 	}
 	for _, e := range list {
 		_, sale := onSale(e)
 		page.Events = append(page.Events, eventEntry{e, sale})
 	}
-	return u.render(v, http.StatusOK, "events", "Events", page)
+	return page, nil
 }
 
 // part is a section or an area of an event; an area has Area set.

@@ -107,6 +107,8 @@ func backTo(path string) link {
 		return link{path, "All events"}
 	case strings.HasPrefix(path, "/holds/"):
 		return link{path, "Back to your seats"}
+	case strings.HasPrefix(path, staffHome):
+		return link{path, "Back to the pages for staff"}
 	case strings.HasPrefix(path, "/bookings/"):
 		return link{path, "Back to your booking"}
 	}

@@ -1,5 +1,5 @@
-// Package webui is the buyer's pages, rendered on the server and whole without a script: events, seats, a hold with its time, the
-// booking. A handler reads a form or an address, calls one use case of package booking, and answers with a page or, after a write, with a
+// Package webui is the pages, rendered on the server and whole without a script: for buyers events, seats, a hold with its time and the
+// booking, for staff a sign-in. A handler reads a form or an address, calls one use case of package booking, and answers with a page or, after a write, with a
 // redirect to one. Nothing here decides about a seat or knows SQL, and a visitor never sees an error that is not in words.
 package webui
 
@@ -17,6 +17,7 @@ import (
 	"seatfence/booking"
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
+	"seatfence/internal/staff"
 )
 
 const (
@@ -30,6 +31,7 @@ type Deps struct {
 	Booking  *booking.Service
 	Gate     *shed.Gate
 	Sessions *session.Signer
+	Staff    *staff.Staff
 	// Result counts the outcome of a write, under the name that the API has for it.
 	Result func(operation string, replayed bool, err error)
 }
@@ -40,7 +42,7 @@ type UI struct{ Deps }
 // New returns the pages.
 func New(deps Deps) *UI { return &UI{deps} }
 
-// Register adds the pages to e, at "/", "/events", "/holds", "/bookings" and "/assets". The middleware of e turns away forms of other
+// Register adds the pages to e, at "/", "/events", "/holds", "/bookings", "/staff" and "/assets". The middleware of e turns away forms of other
 // sites and sets the headers of every answer; its error handler has Refuse write what a page returns as an error.
 func (u *UI) Register(e *echo.Echo) {
 	get := func(path string, h func(*visit) error) {
@@ -62,6 +64,7 @@ func (u *UI) Register(e *echo.Echo) {
 	get("/bookings/:booking", u.showBooking)
 	get("/bookings/:booking/cancel", u.askCancel)
 	e.POST("/bookings/:booking/cancel", u.page(u.cancel))
+	u.registerStaff(e)
 	e.Match([]string{http.MethodGet, http.MethodHead}, stylePath, serveStyle)
 }
 
