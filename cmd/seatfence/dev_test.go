@@ -136,7 +136,7 @@ func TestDevFromTheFirstStartToASoldSeat(t *testing.T) {
 		t.Errorf("stopped with %d:\n%s", code, second.stderr)
 	}
 	t.Log("stopped after", time.Since(began))
-	for _, secret := range []string{"api_key", "signing_key"} {
+	for _, secret := range []string{"api_key", "signing_key", "owner_password"} {
 		info, err := os.Stat(filepath.Join(dir, secret))
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", secret, info, err)

@@ -186,6 +186,37 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 	}
 }
 
+func TestUsersAreMadeListedAndRemoved(t *testing.T) {
+	t.Parallel()
+	environ := []string{"DATABASE_URL=" + dbtest.URL(t), "PUBLIC_URL=https://tickets.example"}
+	create := []string{"user", "create", "--organizer", "Glass Harbour", "--name", "Lena", "--role", "owner", "--email"}
+	code, link, stderr := once(t, environ, append(create, "lena@example.com", "--print-link")...)
+	if code != 0 || !strings.HasPrefix(link, "https://tickets.example/staff/password?token=") {
+		t.Fatalf("%d, %q, %s", code, link, stderr)
+	}
+	if code, out, stderr := once(t, environ, append(create, "omar@example.com")...); code != 0 || strings.Contains(out, "token=") {
+		t.Fatalf("by mail: %d, %q, %s", code, out, stderr)
+	}
+	_, list, _ := once(t, environ, "user", "list")
+	lines := strings.Split(strings.TrimSpace(list), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[1], "lena@example.com") || !strings.Contains(lines[1], "none yet") {
+		t.Fatalf("the list is\n%s", list)
+	}
+	first, _, _ := strings.Cut(lines[1], " ")
+	second, _, _ := strings.Cut(lines[2], " ")
+	if code, _, stderr := once(t, environ, "user", "remove", first); code != 0 {
+		t.Errorf("remove: %d, %s", code, stderr)
+	}
+	for name, args := range map[string][]string{
+		"removed twice": {"user", "remove", first}, "the last owner": {"user", "remove", second}, "no id": {"user", "remove", "lena@example.com"},
+		"an owner of one event": append(create, "new@example.com", "--event", "evt_0000000000001"), "no event": append(create, "new@example.com", "--event", "x"),
+	} {
+		if code, _, stderr := once(t, environ, args...); code != exitFailed || stderr == "" {
+			t.Errorf("%s: %d, %s", name, code, stderr)
+		}
+	}
+}
+
 func TestVerifyFailsOnABrokenPromise(t *testing.T) {
 	t.Parallel()
 	w := bookingtest.New(t, dbtest.Pool(t), booking.DefaultLimits)
