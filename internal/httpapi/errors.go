@@ -162,10 +162,10 @@ func problemOf(err error) problem {
 		p.Code, p.Detail = "invalid", e.Detail
 		p.Errors = []fault{{Pointer: &e.Pointer, Code: e.Code, Detail: e.Detail}}
 	} else if e, ok := errors.AsType[*booking.SeatsError](err); ok {
-	} else if _, ok := errors.AsType[*staff.WaitError](err); ok {
-		p.Code, p.Detail = "too_many_attempts", "There were too many wrong passwords. Retry-After says how long to wait."
 		p.Code, p.Detail = e.Code, seatDetails[e.Code]
 		p.addSeats(e)
+	} else if _, ok := errors.AsType[*staff.WaitError](err); ok {
+		p.Code, p.Detail = "too_many_attempts", "There were too many wrong passwords. Retry-After says how long to wait."
 	} else if e, ok := errors.AsType[*booking.PlanError](err); ok {
 		p.Code, p.Detail, p.Report = codePlanUnreadable, e.Error(), &e.Report
 	} else if e, ok := errors.AsType[*echo.HTTPError](err); ok {
