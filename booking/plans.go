@@ -57,7 +57,8 @@ type PlanVersion struct {
 }
 
 // PlanImport is a document to be kept, with the report of its import: as a version of Plan, or else of the plan that has the name at
-// Venue, which is made if there is none. A plan whose Name is left out is called what the document says, or as the venue.
+// Venue, which is made if there is none. A plan whose Name is left out is called what the document says, or as the venue; a venue that is
+// left out, as the plan.
 type PlanImport struct {
 	Plan     *PlanID
 	Venue    string
@@ -117,11 +118,13 @@ func (in *PlanImport) settle() (err error) {
 		}
 		return nil
 	}
+	in.Name = cmp.Or(in.Name, in.Document.Name, in.Venue)
+	in.Venue = cmp.Or(in.Venue, in.Name)
 	if in.Venue == "" {
-		return invalid("", "venue_missing", "a plan needs the name of its venue, or else its own id")
+		return invalid("", "venue_missing", "the file has no name, so the plan needs one, or its venue, or the id of a plan")
 	}
-	if in.Venue, err = cleanTitle(in.Venue); err == nil {
-		in.Name, err = cleanTitle(cmp.Or(in.Name, in.Document.Name, in.Venue))
+	if in.Name, err = cleanTitle(in.Name); err == nil {
+		in.Venue, err = cleanTitle(in.Venue)
 	}
 	return err
 }

@@ -124,7 +124,7 @@ func TestAFileThatIsNoPlanIsRefusedWithItsReport(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for name, change := range map[string]func(*booking.PlanImport){
-		"no venue":           func(in *booking.PlanImport) { in.Venue = "" },
+		"no name at all":     func(in *booking.PlanImport) { in.Venue, in.Document.Name = "", "" },
 		"blank venue":        func(in *booking.PlanImport) { in.Venue = " \u200b" },
 		"direction":          func(in *booking.PlanImport) { in.Venue = "a\u202eb" },
 		"broken text":        func(in *booking.PlanImport) { in.Name = "\xff" },

@@ -1426,7 +1426,7 @@ type ImportPlanParams struct {
 	// Plan The plan that the file is a new version of.
 	Plan *string `form:"plan,omitempty" json:"plan,omitempty"`
 
-	// Venue The name of the venue, where `plan` is left out.
+	// Venue The name of the venue, where `plan` is left out; by default as the plan.
 	Venue *string `form:"venue,omitempty" json:"venue,omitempty"`
 
 	// Name What the plan is called, where `plan` is left out; by default as in the file, or else as the venue.

@@ -13,6 +13,7 @@ import (
 	"seatfence/booking"
 	"seatfence/internal/staff"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 // roles are who asks, in the order of the matrix. Lena's are the hold and the bookings; the event belongs to the organizer of the keys
@@ -58,6 +59,15 @@ var matrix = map[string][]int{
 	"changeStaff":        {401, 403, 403, 403, 403, 200, 404, 401, 200, 403, 403, 403, 401},
 	"removeStaff":        {401, 403, 403, 403, 403, 204, 404, 401, 204, 403, 403, 403, 401},
 	"listAudit":          {401, 403, 403, 403, 403, 200, 200, 401, 200, 403, 403, 403, 401},
+	"listVenues":         {401, 403, 403, 403, 403, 200, 200, 401, 200, 200, 403, 403, 401},
+	"listPlans":          {401, 403, 403, 403, 403, 200, 200, 401, 200, 200, 403, 403, 401},
+	"importPlan":         {401, 403, 403, 403, 403, 201, 201, 401, 201, 201, 403, 403, 401},
+	"importPlan dry":     {401, 403, 403, 403, 403, 200, 200, 401, 200, 200, 403, 403, 401},
+	"importPlan version": {401, 403, 403, 403, 403, 201, 404, 401, 201, 201, 403, 403, 401},
+	"getPlan":            {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"getPlanVersion":     {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"publishPlan":        {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"changePlan":         {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
 	"health":             {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
 	"ready":              {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
 }
@@ -65,21 +75,41 @@ var matrix = map[string][]int{
 // samePrices is the price list of newEvent.
 const samePrices = `{"types":["standard"],"prices":[{"category":"A","price":4500}]}`
 
-// world is one event on sale with a hold, a booking and a block, a user who has not signed in yet, and a draft that nothing changes.
-type world struct{ event, draft, hold, booking, block, user, email string }
+// housePlan is a published plan of the house that newEvent has.
+func (a *api) housePlan() string {
+	a.t.Helper()
+	house := plan.House{
+		Categories: []plan.HouseCategory{{Name: "A"}}, Areas: []plan.HouseArea{{Name: "Floor", Category: "A", Capacity: 20}},
+		Sections: []plan.HouseSection{{Name: "Stalls", Rows: []plan.HouseRow{
+			{Label: "A", Category: "A", Seats: 10}, {Label: "B", Category: "A", Seats: 10}, {Label: "C", Category: "A", Seats: 10, First: 11},
+		}}},
+	}
+	var document strings.Builder
+	if err := house.Plan().Export(&document); err != nil {
+		a.t.Fatal(err)
+	}
+	id := a.post("/v1/plans?venue=Mill", document.String(), as(a.organizer), key("house")).want(201).text("plan")
+	a.post("/v1/plans/"+id+"/versions/1/publish", "", as(a.organizer)).want(200)
+	return id
+}
 
-func (a *api) world(lena, draft string) world {
+// world is one event on sale with a hold, a booking and a block, a user who has not signed in yet, a draft that nothing changes,
+// a plan, and the published plan of the event's own house.
+type world struct{ event, draft, hold, booking, block, user, email, plan, house string }
+
+func (a *api) world(lena, draft, house string) world {
 	a.t.Helper()
 	nth := a.keys.Add(1)
 	made := func(path, body, token string) string {
 		return a.post(path, body, as(token), key(fmt.Sprintf("world-%d-%d-%d", nth, len(path), len(body)))).want(201).text("id")
 	}
-	w := world{event: made("/v1/events", newEvent("on_sale"), a.organizer), draft: draft}
+	w := world{event: made("/v1/events", newEvent("on_sale"), a.organizer), draft: draft, house: house}
 	w.hold = made("/v1/events/"+w.event+"/holds", `{"seats":[1,2]}`, lena)
 	w.booking = made("/v1/bookings", direct(w.event, `"seats":[3]`), lena)
 	w.block = made("/v1/events/"+w.event+"/blocks", `{"seats":[4],"reason":"x"}`, a.organizer)
 	w.email = fmt.Sprintf("omar-%d@example.com", nth)
 	w.user = made("/v1/staff", `{"email":"`+w.email+`","name":"Omar","role":"door","every_event":true}`, a.organizer)
+	w.plan = a.post("/v1/plans?name=Winter", cellar, as(a.organizer), key(fmt.Sprint("world-plan-", nth))).want(201).text("plan")
 	return w
 }
 
@@ -88,6 +118,7 @@ func (w world) unknown(event seats.EventID) world {
 	return world{
 		event: seats.EventID(1).String(), draft: seats.EventID(2).String(), hold: booking.HoldID{Event: event}.String(),
 		booking: booking.BookingID{Event: event}.String(), block: booking.BlockID{Event: event}.String(), user: staff.FormatID(uuid.UUID{}),
+		plan: booking.PlanID(event).String(), house: w.house,
 	}
 }
 
@@ -102,6 +133,7 @@ func (w world) requests() map[string]struct{ method, path, body string } {
 		"getEvent draft":     {"GET", "/v1/events/" + w.draft, ""},
 		"updateEvent":        {"PATCH", event, `{"status":"paused"}`},
 		"setPrices":          {"PUT", event + "/prices", samePrices},
+		"changePlan":         {"PUT", event + "/plan", `{"plan":"` + w.house + `","version":1}`},
 		"listSeats":          {"GET", event + "/seats", ""},
 		"getSeat":            {"GET", event + "/seats/1", ""},
 		"getSeatHistory":     {"GET", event + "/seats/1/history", ""},
@@ -131,6 +163,15 @@ func (w world) requests() map[string]struct{ method, path, body string } {
 		"listAudit":          {"GET", "/v1/audit", ""},
 		"health":             {"GET", "/healthz", ""},
 		"ready":              {"GET", "/readyz", ""},
+
+		"listVenues":         {"GET", "/v1/venues", ""},
+		"listPlans":          {"GET", "/v1/plans", ""},
+		"importPlan":         {"POST", "/v1/plans?venue=Old+Mill", cellar},
+		"importPlan dry":     {"POST", "/v1/plans?dry_run=true", cellar},
+		"importPlan version": {"POST", "/v1/plans?plan=" + w.plan, cellar},
+		"getPlan":            {"GET", "/v1/plans/" + w.plan, ""},
+		"getPlanVersion":     {"GET", "/v1/plans/" + w.plan + "/versions/1", ""},
+		"publishPlan":        {"POST", "/v1/plans/" + w.plan + "/versions/1/publish", ""},
 	}
 }
 
@@ -153,6 +194,7 @@ func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
 	a := newAPI(t)
 	lena, omar := a.buyer(), a.buyer()
 	draft := a.post("/v1/events", newEvent("draft"), as(a.organizer), key("draft")).want(201).text("id")
+	house := a.housePlan()
 	tokens := []string{"", lena, omar, a.partner, a.foreignPartner, a.organizer, a.foreign, a.revoked}
 	for _, role := range staff.Roles {
 		_, token := a.hired(role, role+"@example.com")
@@ -164,7 +206,7 @@ func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
 	a.hired(staff.Door, "lena@example.com")
 	for _, name := range slices.Sorted(maps.Keys(matrix)) {
 		for i, role := range roles {
-			w := a.world(lena, draft)
+			w := a.world(lena, draft, house)
 			ask := func(w world) answer {
 				r, ok := w.requests()[name]
 				if !ok {
@@ -219,6 +261,8 @@ func (a *api) sees(got answer, name, role string, w world) {
 		look(w.user, "organizer", "owner")
 	case "listAudit":
 		look(w.user, "organizer", "owner")
+	case "listPlans":
+		look(w.plan, "organizer", "owner", "editor")
 	case "getSeat", "listSeats", "getEvent":
 		look(w.hold)
 		look(w.booking)

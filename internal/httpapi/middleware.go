@@ -35,8 +35,9 @@ func (s *server) begin(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
 		call := &call{id: requestID(c.Request()), role: Anonymous}
-		ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(c.Request().Context()), callKey{}, call), requestTimeout)
-		defer cancel()
+		var ctx context.Context
+		ctx, call.end = context.WithTimeout(context.WithValue(context.WithoutCancel(c.Request().Context()), callKey{}, call), requestTimeout)
+		defer func() { call.end() }() // a file's is another one by then
 		c.SetRequest(c.Request().WithContext(ctx))
 		c.Response().Header().Set(echo.HeaderXRequestID, call.id)
 		if err := next(c); err != nil {

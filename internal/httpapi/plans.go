@@ -50,14 +50,14 @@ func (s *server) stream(c echo.Context) (end func(), err error) {
 		<-s.imports
 		return nil, err
 	}
+	call := callOf(r.Context())
+	call.end()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), importTimeout+requestTimeout)
+	call.end = cancel
 	r = r.WithContext(ctx)
 	r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, plan.MaxBytes)
 	c.SetRequest(r)
-	return func() {
-		cancel()
-		<-s.imports
-	}, nil
+	return func() { <-s.imports }, nil
 }
 
 var errFileType = refuse("unsupported_media_type", "the body must be application/json, text/csv or application/octet-stream, not encoded")

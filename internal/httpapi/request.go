@@ -30,6 +30,7 @@ const (
 // call is what the middleware has found out about a request, for the handler and the log.
 type call struct {
 	id     string
+	end    context.CancelFunc // of its context
 	role   Role
 	caller booking.Caller
 	secret string // of the session of a user of the organizer; empty for all others

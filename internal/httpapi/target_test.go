@@ -50,7 +50,7 @@ func (x target) pathWith(name, value string) string {
 
 // keyed reports whether the operation needs an Idempotency-Key.
 func (x target) keyed() bool {
-	return slices.ContainsFunc(x.params, func(p *openapi3.ParameterRef) bool { return p.Value.In == openapi3.ParameterInHeader })
+	return slices.ContainsFunc(x.params, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "Idempotency-Key" })
 }
 
 func (x target) query() (list []*openapi3.Parameter) {
@@ -114,6 +114,7 @@ func (a *api) requests() map[string]request {
 	omar, _ := a.hired(staff.Door, "omar@example.com")
 	lina, _ := a.hired(staff.Door, "lina@example.com")
 	a.hired(staff.Owner, "owner@example.com")
+	plan := a.post("/v1/plans?venue=Old+Mill", cellar, as(a.organizer), key("plan")).want(201).text("plan")
 	const buyer = `"buyer":{"name":"Lena","email":"lena@example.com"}`
 	inEvent, inDraft := map[string]string{"event": a.event}, map[string]string{"event": draft}
 	seat := map[string]string{"event": a.event, "seat": "16"}
@@ -124,6 +125,7 @@ func (a *api) requests() map[string]request {
 		"getEvent":       {inEvent, "", "", 200},
 		"updateEvent":    {inDraft, `{"name":"The Storm","venue":"New Mill","starts_at":"2099-03-01T20:00:00+01:00","status":"on_sale","sale_starts_at":"2021-01-01T00:00:00Z","sale_ends_at":"2099-03-01T17:00:00Z"}`, a.organizer, 200},
 		"setPrices":      {inDraft, `{"types":["standard","senior"],"prices":[{"category":"A","price":4500},{"category":"A","type":"senior","price":1000,"from":"2027-01-01T00:00:00Z"}]}`, a.organizer, 200},
+		"changePlan":     {inDraft, `{"plan":"` + a.housePlan() + `","version":1,"prices":[{"category":"A","type":"standard","price":5000,"from":"2027-01-01T00:00:00Z"}]}`, a.organizer, 200},
 		"listSeats":      {inEvent, "", "", 200},
 		"getSeat":        {seat, "", "", 200},
 		"getSeatHistory": {seat, "", a.organizer, 200},
@@ -159,6 +161,13 @@ func (a *api) requests() map[string]request {
 		"listAudit":          {nil, "", a.organizer, 200},
 		"health":             {nil, "", "", 200},
 		"ready":              {nil, "", "", 200},
+
+		"listVenues":     {nil, "", a.organizer, 200},
+		"listPlans":      {nil, "", a.organizer, 200},
+		"importPlan":     {nil, cellar, a.organizer, 201},
+		"getPlan":        {map[string]string{"plan": plan}, "", a.organizer, 200},
+		"getPlanVersion": {map[string]string{"plan": plan, "version": "1"}, "", a.organizer, 200},
+		"publishPlan":    {map[string]string{"plan": plan, "version": "1"}, "", a.organizer, 200},
 	}
 }
 
