@@ -29,7 +29,7 @@ type cli struct {
 	APIKey  apiKeyCommand  `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	User    userCommand    `cmd:"" help:"Make, list and remove users, who act for an organizer."`
 	Verify  verifyCommand  `cmd:"" help:"Check the invariants of the sale in the database at DATABASE_URL, while it is in use."`
-	Plan    planCommand    `cmd:"" help:"Check seat plans and bring them into our own format."`
+	Plan    planCommand    `cmd:"" help:"Check seat plans, bring them into our own format, and keep them."`
 	Version versionCommand `cmd:"" help:"Say which build this is."`
 }
 

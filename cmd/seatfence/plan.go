@@ -7,12 +7,18 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/google/uuid"
+
+	"seatfence/booking"
+	"seatfence/internal/app"
+	"seatfence/internal/config"
 	"seatfence/seats/plan"
 )
 
 type planCommand struct {
 	Check  checkPlan  `cmd:"" help:"Say everything that is wrong with a seat plan, and count its seats."`
 	Export exportPlan `cmd:"" help:"Print a seat plan in our own format."`
+	Import importPlan `cmd:"" help:"Keep a seat plan as the next version of a plan in the database at DATABASE_URL."`
 }
 
 type planFile struct {
@@ -26,8 +32,17 @@ func (f planFile) read(s *session) (plan.Plan, plan.Report, error) {
 		return plan.Plan{}, plan.Report{}, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	return plan.Import(s.ctx, file, plan.Options{Repair: f.Repair})
+	said := 0
+	return plan.Import(s.ctx, file, plan.Options{Repair: f.Repair, Progress: func(seats int) {
+		if seats >= said+progressEvery {
+			said = seats
+			fmt.Fprintln(s.stderr, seats, "seats read")
+		}
+	}})
 }
+
+// progressEvery is after how many seats of a large plan there is a sign of life.
+const progressEvery = 10_000
 
 type checkPlan struct {
 	planFile
@@ -90,4 +105,49 @@ func (c exportPlan) Run(s *session) error {
 		}
 	}
 	return p.Export(s.stdout)
+}
+
+type importPlan struct {
+	planFile
+	Organizer string `required:"" help:"Name of the organizer whose plan it is."`
+	Venue     string `help:"Name of the venue, where --plan is left out; by default as the plan."`
+	Name      string `help:"What the plan is called, where --plan is left out; by default as in the file, or else as the venue."`
+	Plan      string `help:"Id of the plan that the file is a new version of."`
+	Publish   bool   `help:"Publish the version, so that events can be made of it."`
+	DryRun    bool   `help:"Only report, without a database."`
+}
+
+// Run prints the report, and on a line of its own the plan, its version and that one's status. It fails where a plan that has errors was
+// to be published; without --publish such a plan is kept as a draft.
+func (c importPlan) Run(s *session) error {
+	document, report, err := c.read(s)
+	if err != nil {
+		return err
+	}
+	if err := printReport(s, report); err != nil || c.DryRun {
+		return err
+	}
+	in := booking.PlanImport{Venue: c.Venue, Name: c.Name, Document: document, Report: report}
+	if c.Plan != "" {
+		id, err := booking.ParsePlanID(c.Plan)
+		if err != nil {
+			return fmt.Errorf("--plan: %w", err)
+		}
+		in.Plan = &id
+	}
+	cfg, err := config.LoadDatabase(s.environ)
+	if err != nil {
+		return err
+	}
+	return app.WithOrganizer(s.ctx, cfg, c.Organizer, func(service *booking.Service, caller booking.Caller) error {
+		version, _, err := service.ImportPlan(s.ctx, caller, booking.NewIdempotency("import-"+uuid.NewString()), in)
+		if err == nil && c.Publish {
+			version, err = service.PublishPlan(s.ctx, caller, version.Plan, version.Number)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.stdout, "%s version %d %s\n", version.Plan, version.Number, version.Status)
+		return nil
+	})
 }

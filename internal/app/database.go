@@ -140,3 +140,17 @@ func WithStaff(ctx context.Context, cfg config.Database, public *url.URL, fn fun
 	}
 	return fn(people)
 }
+
+// WithOrganizer calls fn with the use cases on the database, and with who works for the organizer of that name.
+func WithOrganizer(ctx context.Context, cfg config.Database, name string, fn func(*booking.Service, booking.Caller) error) error {
+	pool, err := connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	caller, err := access.New(pool).Operator(ctx, name)
+	if err != nil {
+		return err
+	}
+	return fn(booking.New(pool, booking.DefaultLimits), caller)
+}
