@@ -56,10 +56,19 @@ func (s *Service) Block(ctx context.Context, caller Caller, key Idempotency, eve
 				return fmt.Errorf("insert block: %w", err)
 			}
 			block.CreatedAt = block.CreatedAt.UTC()
+			if err := audit(ctx, tx, caller, auditBlocked, &event, block.ID, blockDetail{ids, reason}); err != nil {
+				return err
+			}
 			return remember(ctx, tx, event, caller, key, block)
 		})
 		return block, s.refusal(ctx, err, caller, event, wants)
 	}, recalled[Block])
+}
+
+// blockDetail is what the audit log keeps of a block.
+type blockDetail struct {
+	Seats  []seats.ID `json:"seats"`
+	Reason string     `json:"reason"`
 }
 
 func blockWants(ids []seats.ID) ([]seats.Want, error) {
@@ -112,8 +121,10 @@ func (s *Service) Unblock(ctx context.Context, caller Caller, id BlockID) error 
 		if _, err := seats.Unblock(ctx, tx, id.Event, id.Key, caller.ID, ids); err != nil {
 			return fmt.Errorf("unblock seats: %w", err)
 		}
-		_, err = queries.BlockRemove(ctx, tx, db.BlockRemoveParams{EventID: int64(id.Event), ID: id.Key})
-		return err
+		if _, err := queries.BlockRemove(ctx, tx, db.BlockRemoveParams{EventID: int64(id.Event), ID: id.Key}); err != nil {
+			return fmt.Errorf("remove block: %w", err)
+		}
+		return audit(ctx, tx, caller, auditUnblocked, &id.Event, id, blockDetail{ids, block.Reason})
 	})
 	return answer(err)
 }

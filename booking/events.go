@@ -159,14 +159,14 @@ func readEvent(ctx context.Context, conn db.DBTX, caller Caller, id seats.EventI
 
 // EventChange says what of an event to change; nil leaves a field as it is. An OrderLimit of 0 takes the limit away.
 type EventChange struct {
-	Name         *string
-	Venue        *string
-	StartsAt     *time.Time
-	Status       *string
-	SaleStartsAt *time.Time
-	SaleEndsAt   *time.Time
-	OrphanRule   *bool
-	OrderLimit   *int
+	Name         *string    `json:"name,omitempty"`
+	Venue        *string    `json:"venue,omitempty"`
+	StartsAt     *time.Time `json:"starts_at,omitempty"`
+	Status       *string    `json:"status,omitempty"`
+	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
+	SaleEndsAt   *time.Time `json:"sale_ends_at,omitempty"`
+	OrphanRule   *bool      `json:"orphan_rule,omitempty"`
+	OrderLimit   *int       `json:"order_limit,omitempty"`
 }
 
 // A change of an event first waits for its row alone. Where a crowd is buying that can take for ever, and the queue of the whole table is
@@ -206,7 +206,10 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 			SaleStartsAt: change.SaleStartsAt, SaleEndsAt: change.SaleEndsAt,
 			OrphanRule: change.OrphanRule, SetOrderLimit: change.OrderLimit != nil, OrderLimit: limit,
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		return audit(ctx, tx, caller, auditEventChanged, &id, id, change)
 	})
 	switch {
 	case db.Violates(err, db.ConstraintSaleWindow):
@@ -394,10 +397,21 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 				return err
 			}
 			event = eventOf(row)
+			if err := audit(ctx, tx, caller, auditEventCreated, &id, id, spec.head()); err != nil {
+				return err
+			}
 			return remember(ctx, tx, 0, caller, key, event)
 		})
 		return event, err
 	}, recalled[Event])
+}
+
+// head is what the audit log keeps of a new event.
+func (e NewEvent) head() EventChange {
+	return EventChange{
+		Name: &e.Name, Venue: &e.Venue, StartsAt: &e.StartsAt, Status: &e.Status, SaleStartsAt: &e.SaleStartsAt, SaleEndsAt: &e.SaleEndsAt,
+		OrphanRule: &e.OrphanRule, OrderLimit: e.OrderLimit,
+	}
 }
 
 func (r *PlanRef) id() *int64 {

@@ -207,7 +207,13 @@ func addVersion(ctx context.Context, tx pgx.Tx, caller Caller, next PlanVersion,
 		return next, fmt.Errorf("insert version: %w", err)
 	}
 	next.CreatedAt = at.UTC()
-	return next, nil
+	return next, audit(ctx, tx, caller, auditPlanImported, nil, next.Plan, versionDetail{next.Number, next.Status})
+}
+
+// versionDetail is what the audit log keeps of a version.
+type versionDetail struct {
+	Version int32  `json:"version"`
+	Status  string `json:"status"`
 }
 
 // PublishPlan makes a validated version one that events can be made of. Once more it changes nothing.
@@ -226,8 +232,10 @@ func (s *Service) PublishPlan(ctx context.Context, caller Caller, id PlanID, num
 		if err != nil {
 			return fmt.Errorf("publish version: %w", err)
 		}
-		version, err = planVersionOf(db.PlanVersionGetRow(row))
-		return err
+		if version, err = planVersionOf(db.PlanVersionGetRow(row)); err != nil {
+			return err
+		}
+		return audit(ctx, tx, caller, auditPlanPublished, nil, id, versionDetail{number, version.Status})
 	})
 	return version, answer(err)
 }

@@ -189,8 +189,10 @@ func (s *Service) SetPrices(ctx context.Context, caller Caller, event seats.Even
 		if err := writePrices(ctx, tx, event, len(old.Types), list, categories); err != nil {
 			return err
 		}
-		list, err = readPrices(ctx, tx, event)
-		return err
+		if list, err = readPrices(ctx, tx, event); err != nil {
+			return err
+		}
+		return audit(ctx, tx, caller, auditPricesChanged, &event, event, map[string]PriceList{"from": old, "to": list})
 	})
 	return list, answer(err)
 }

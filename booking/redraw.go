@@ -225,9 +225,29 @@ func (r redrawing) apply(ctx context.Context, tx pgx.Tx, caller Caller, id seats
 	if err != nil {
 		return err
 	}
+	if err := r.takeOff(ctx, tx, caller, id, leaving, change.Version); err != nil {
+		return err
+	}
+	if err := seats.Recategorise(ctx, tx, id, r.Recategorised); err != nil {
+		return fmt.Errorf("recategorise seats: %w", err)
+	}
+	planID := int64(change.Plan)
+	if err := queries.EventSetPlan(ctx, tx, db.EventSetPlanParams{
+		ID: int64(id), PlanID: &planID, PlanVersion: &change.Version, WholeTables: r.layout.WholeTables(),
+	}); err != nil {
+		return fmt.Errorf("set plan: %w", err)
+	}
+	return audit(ctx, tx, caller, auditPlanChanged, &id, id, PlanRef{change.Plan, change.Version})
+}
+
+// takeOff takes seats and places off the plan, and brings back those that an earlier plan had taken off.
+func (r redrawing) takeOff(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID, leaving []seats.ID, version int32) error {
+	if len(leaving)+len(r.Returned) == 0 {
+		return nil
+	}
 	block := uuid.Must(uuid.NewV7())
 	if err := queries.PlanBlockInsert(ctx, tx, db.PlanBlockInsertParams{
-		EventID: int64(id), ID: block, Reason: "not on the plan", CreatedBy: caller.ID, PlanVersion: change.Version,
+		EventID: int64(id), ID: block, Reason: "not on the plan", CreatedBy: caller.ID, PlanVersion: version,
 	}); err != nil {
 		return fmt.Errorf("insert block: %w", err)
 	}
@@ -241,13 +261,7 @@ func (r redrawing) apply(ctx context.Context, tx pgx.Tx, caller Caller, id seats
 	if _, err := seats.Return(ctx, tx, id, block, caller.ID, r.Returned); err != nil {
 		return fmt.Errorf("return seats: %w", err)
 	}
-	if err := seats.Recategorise(ctx, tx, id, r.Recategorised); err != nil {
-		return fmt.Errorf("recategorise seats: %w", err)
-	}
-	planID := int64(change.Plan)
-	return queries.EventSetPlan(ctx, tx, db.EventSetPlanParams{
-		ID: int64(id), PlanID: &planID, PlanVersion: &change.Version, WholeTables: r.layout.WholeTables(),
-	})
+	return nil
 }
 
 // leaving are the seats and places that go, or a refusal that names each that somebody has.

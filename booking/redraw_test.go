@@ -15,8 +15,8 @@ import (
 	"seatfence/seats/plan"
 )
 
-// drawn is a World whose event is sold from a published plan: row A of ten seats in the stalls, ids 1 to 10, and a floor of ten places.
-func drawn(t *testing.T) (World, plan.Plan, booking.PlanRef) {
+// planned is a World whose event is sold from a published plan: row A of ten seats in the stalls, ids 1 to 10, and a floor of ten places.
+func planned(t *testing.T) (World, plan.Plan, booking.PlanRef) {
 	t.Helper()
 	_, w := setup(t)
 	p := plan.Plan{
@@ -104,7 +104,7 @@ func TestNewPlanAndWhoeverHasASeat(t *testing.T) {
 	for state, take := range states {
 		for name, c := range changes {
 			t.Run(state+" "+name, func(t *testing.T) {
-				w, p, _ := drawn(t)
+				w, p, _ := planned(t)
 				reason := take(t, w)
 				before := stateOf(t, w, seat)
 				row := &p.Sections[0].Rows[0]
@@ -140,7 +140,7 @@ func TestNewPlanAndWhoeverHasASeat(t *testing.T) {
 }
 
 func TestNewPlanIsSoldAtOnce(t *testing.T) {
-	w, p, _ := drawn(t)
+	w, p, _ := planned(t)
 	ctx := t.Context()
 	lena := Buyer()
 	w.MustHold(t, lena, 1)
@@ -169,7 +169,7 @@ func TestNewPlanIsSoldAtOnce(t *testing.T) {
 }
 
 func TestDroppedSeatComesBackAndNobodyElseBringsItBack(t *testing.T) {
-	w, p, _ := drawn(t)
+	w, p, _ := planned(t)
 	ctx := t.Context()
 	block, _, err := w.Service.Block(ctx, w.Owner, Key(), w.Event, []seats.ID{10}, "camera")
 	if err != nil {
@@ -202,7 +202,7 @@ func TestDroppedSeatComesBackAndNobodyElseBringsItBack(t *testing.T) {
 }
 
 func TestAreaGrowsAndShrinks(t *testing.T) {
-	w, p, _ := drawn(t)
+	w, p, _ := planned(t)
 	ctx := t.Context()
 	take := func(n int) error {
 		_, _, err := w.Service.Hold(ctx, Buyer(), Key(), booking.HoldRequest{Event: w.Event, Places: &booking.AreaPlaces{Area: 1, Quantity: n}})
@@ -237,7 +237,7 @@ func TestAreaGrowsAndShrinks(t *testing.T) {
 }
 
 func TestDryRunChangesNothing(t *testing.T) {
-	w, p, _ := drawn(t)
+	w, p, _ := planned(t)
 	p.Sections = []plan.Section{{Name: "Stalls", Rows: []plan.Row{{Label: "A", Seats: p.Sections[0].Rows[0].Seats[:7]}}}}
 	ref := published(t, w, p)
 	change := booking.PlanChange{Plan: ref.Plan, Version: ref.Version, DryRun: true}
@@ -252,7 +252,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 
 // TestSalesAndNewPlansAtOnce: whoever comes first has the seat, and no answer is a fault.
 func TestSalesAndNewPlansAtOnce(t *testing.T) {
-	w, p, full := drawn(t)
+	w, p, full := planned(t)
 	shorter := p
 	shorter.Sections = []plan.Section{{Name: "Stalls", Rows: []plan.Row{{Label: "A", Seats: p.Sections[0].Rows[0].Seats[:5]}}}}
 	short := published(t, w, shorter)
