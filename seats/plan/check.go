@@ -106,14 +106,18 @@ func (d *draft) checkNames() {
 	}
 }
 
-// checkText reports a text that is too long for a ticket, or has characters that no ticket can show.
+// checkText reports a text that is too long for a ticket, or has characters that no ticket can show or that turn the direction of others.
 func (d *draft) checkText(text string, at place, seat *seats.Place) {
-	if len(text) > maxName || strings.ContainsFunc(text, unicode.IsControl) {
+	if len(text) > maxName || strings.ContainsFunc(text, unprintable) {
 		d.report.add(Defect{
 			Code: BadName, Severity: Error, At: at.String(), Seat: seat,
-			Detail: fmt.Sprintf("a text has at most %d bytes and no control characters: %s", maxName, excerpt(text)),
+			Detail: fmt.Sprintf("a text has at most %d bytes and no control or direction characters: %s", maxName, excerpt(text)),
 		})
 	}
+}
+
+func unprintable(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
 // shared are the seats that have one value in common.

@@ -65,6 +65,7 @@ type draft struct {
 	found    int  // seats, kept or not
 	rows     int  // rows, kept or not
 	picks    int  // seats that the selectors of a spec name, again and again
+	extra    int  // members that are kept without being understood
 	dead     bool // nothing can come of it
 }
 

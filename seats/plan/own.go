@@ -24,7 +24,7 @@ func (c *cursor) readOwn() {
 		case "decorations":
 			c.array(func() { c.addShape(c.ownShape()) })
 		default:
-			c.unknown()
+			c.keep(&c.plan.Extra, key)
 		}
 	})
 }
@@ -57,7 +57,7 @@ func (c *cursor) ownSection() Section {
 				}
 			})
 		default:
-			c.unknown()
+			c.keep(&s.Extra, key)
 		}
 	})
 	return s
@@ -82,7 +82,7 @@ func (c *cursor) ownRow() Row {
 				}
 			})
 		default:
-			c.unknown()
+			c.keep(&r.Extra, key)
 		}
 	})
 	return r
@@ -113,7 +113,7 @@ func (c *cursor) ownSeat() Seat {
 		case "tags":
 			s.Tags = c.tags()
 		default:
-			c.unknown()
+			c.keep(&s.Extra, key)
 		}
 	})
 	return s
@@ -132,7 +132,7 @@ func (c *cursor) ownArea() Area {
 		case "outline":
 			a.Outline = c.points()
 		default:
-			c.unknown()
+			c.keep(&a.Extra, key)
 		}
 	})
 	return a

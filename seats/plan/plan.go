@@ -27,6 +27,7 @@ type Plan struct {
 	Sections    []Section  `json:"sections"`
 	Areas       []Area     `json:"areas,omitempty"`
 	Decorations []Shape    `json:"decorations,omitempty"`
+	Extra       Extra      `json:"-"`
 }
 
 // Point is a place in the drawing.
@@ -45,8 +46,9 @@ type Category struct {
 
 // Section is a block of rows, from the front to the back.
 type Section struct {
-	Name string `json:"name"`
-	Rows []Row  `json:"rows"`
+	Name  string `json:"name"`
+	Rows  []Row  `json:"rows"`
+	Extra Extra  `json:"-"`
 
 	at place
 }
@@ -65,6 +67,7 @@ type Row struct {
 	Label string `json:"label"`
 	Table Table  `json:"table,omitempty"`
 	Seats []Seat `json:"seats"`
+	Extra Extra  `json:"-"`
 
 	at place
 }
@@ -80,6 +83,7 @@ type Seat struct {
 	RestrictedView bool     `json:"restricted_view,omitempty"`
 	Inactive       bool     `json:"inactive,omitempty"` // it exists, and is not for sale
 	Tags           []string `json:"tags,omitempty"`
+	Extra          Extra    `json:"-"`
 
 	at      place
 	spareID string // a second id of the file, for repairs
@@ -91,6 +95,7 @@ type Area struct {
 	Category string  `json:"category"`
 	Capacity int     `json:"capacity"`
 	Outline  []Point `json:"outline,omitempty"`
+	Extra    Extra   `json:"-"`
 
 	at place
 }
@@ -149,17 +154,20 @@ func (p Plan) Count() Counts {
 
 // Export writes the plan in our own format: the same plan gives the same bytes, and reading them back gives the same plan.
 func (p Plan) Export(w io.Writer) error {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(struct {
+	type bare Plan
+	document, err := p.Extra.with(struct {
 		Format string `json:"format"`
-		Plan
-	}{Format, p.withLists()}); err != nil {
+		bare
+	}{Format, bare(p.withLists())})
+	if err != nil {
 		return fmt.Errorf("encode plan: %w", err)
 	}
-	_, err := w.Write(out.Bytes())
+	var out bytes.Buffer
+	if err := json.Indent(&out, document, "", " "); err != nil {
+		return fmt.Errorf("encode plan: %w", err)
+	}
+	out.WriteByte('\n')
+	_, err = w.Write(out.Bytes())
 	return err
 }
 

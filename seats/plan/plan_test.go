@@ -232,6 +232,7 @@ func TestHostileFilesGetAReport(t *testing.T) {
 		"broken quote":       {"row,seat\nA,\"1\nB,2\n", plan.NotReadable, ""},
 		"NaN in a sheet":     {"row,seat,x,y\nA,1,NaN,0\n", plan.OutOfRange, "2:1"},
 		"control characters": {"row,seat,x,y\nA,1\x00,0,0\n", plan.BadName, "2:1"},
+		"turned text":        {"row,seat,x,y\nA\u202e,1,0,0\n", plan.BadName, "2:1"},
 		"many categories":    {"row,seat,category\n" + lines(1000), plan.TooLarge, ""},
 		"endless picks": {
 			`{"sections":[{"name":"S","rows":1,"seatsPerRow":60000,"skip":[` + strings.Repeat(`{"row":"1"},`, 100_000) + `{"row":"1"}]}]}`, plan.TooLarge, "/sections/0/skip/3",

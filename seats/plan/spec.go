@@ -204,7 +204,7 @@ func (c *cursor) specShape() Shape {
 	return s
 }
 
-// place makes the seats of a section.
+// place puts a section into the plan.
 func (c *cursor) place(s specSection) {
 	switch s.kind {
 	case "ga":
@@ -228,6 +228,11 @@ func (c *cursor) place(s specSection) {
 		c.rows += s.rows
 		return
 	}
+	c.fill(s)
+}
+
+// fill makes the seats of a grid or an arc.
+func (c *cursor) fill(s specSection) {
 	rowNames, err := s.rowNames.names(s.rows)
 	if err != nil {
 		c.report.defect(WrongType, Error, s.at.pointer+"/numbering/rows", err.Error())
