@@ -176,7 +176,7 @@ func TestDevStartsNothingThatItIsGiven(t *testing.T) {
 		t.Errorf("stopped with %d:\n%s", code, p.stderr)
 	}
 	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 3 { // the API key, the owner's password and the log
+	if err != nil || len(files) != 3 { // the API key, the password of the demo owner and the log
 		t.Errorf("the data folder has %v, %v", files, err)
 	}
 }

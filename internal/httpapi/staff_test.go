@@ -170,3 +170,50 @@ func TestTheLogIsReadInPages(t *testing.T) {
 		t.Errorf("about the event: %s", about.raw)
 	}
 }
+
+// A user of one event gets of the organizer's others what a stranger would.
+func TestAUserOfOneEventKnowsNoOther(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	other := a.post("/v1/events", newEvent("on_sale"), as(a.organizer), key("other")).want(201).text("id")
+	mine, theirs := `"`+a.event+`"`, `"`+other+`"`
+	sold := func(event string) string {
+		return a.post("/v1/bookings", direct(event, `"seats":[1]`), as(a.organizer), key("sold-"+event)).want(201).text("id")
+	}
+	own, foreign := sold(a.event), sold(other)
+	for _, role := range []string{staff.Editor, staff.BoxOffice, staff.Door} {
+		id, token := a.hired(role, role+"@example.com")
+		a.do("PATCH", "/v1/staff/"+id, `{"events":[`+mine+`]}`, as(a.organizer)).want(200)
+		for _, path := range []string{"/v1/events/%s", "/v1/events/%s/seats", "/v1/events/%s/seats/1"} {
+			a.get(fmt.Sprintf(path, a.event), as(token)).want(200)
+			a.get(fmt.Sprintf(path, other), as(token)).wantCode(404, "not_found")
+		}
+		a.get("/v1/bookings/"+own, as(token)).want(200)
+		a.get("/v1/bookings/"+foreign, as(token)).wantCode(404, "not_found")
+		if list := a.get("/v1/events", as(token)).want(200); !strings.Contains(string(list.raw), mine) || strings.Contains(string(list.raw), theirs) {
+			t.Errorf("%s lists %s", role, list.raw)
+		}
+		if list := a.get("/v1/bookings", as(token)).want(200); !strings.Contains(string(list.raw), own) || strings.Contains(string(list.raw), foreign) {
+			t.Errorf("%s lists %s", role, list.raw)
+		}
+		if found := a.get("/v1/bookings?event="+other, as(token)); strings.Contains(string(found.raw), foreign) {
+			t.Errorf("%s finds %s", role, found.raw)
+		}
+		for _, r := range []struct{ method, path, body, may string }{
+			{"PATCH", "/v1/events/" + other, `{"name":"x"}`, staff.Editor},
+			{"POST", "/v1/events/" + other + "/blocks", `{"seats":[5],"reason":"x"}`, staff.Editor + staff.BoxOffice},
+			{"GET", "/v1/events/" + other + "/seats/1/history", "", staff.Editor + staff.BoxOffice},
+			{"POST", "/v1/events/" + other + "/holds", `{"seats":[5]}`, staff.BoxOffice},
+			{"POST", "/v1/bookings/" + foreign + "/cancel", "", staff.BoxOffice},
+		} {
+			if got := a.do(r.method, r.path, r.body, as(token), key(role)); strings.Contains(r.may, role) {
+				got.wantCode(404, "not_found")
+			} else {
+				got.wantCode(403, "forbidden")
+			}
+		}
+		if role == staff.Editor {
+			a.post("/v1/events", newEvent("draft"), as(token), key("new")).wantCode(403, "forbidden")
+		}
+	}
+}
