@@ -14,14 +14,17 @@ import (
 
 // What the audit log says of an organizer's changes. Sales are no part of it: the ledger of each seat has them.
 const (
-	auditEventCreated  = "event.created"
-	auditEventChanged  = "event.changed"
-	auditPricesChanged = "event.prices_changed"
-	auditPlanChanged   = "event.plan_changed"
-	auditBlocked       = "block.created"
-	auditUnblocked     = "block.removed"
-	auditPlanImported  = "plan.imported"
-	auditPlanPublished = "plan.published"
+	auditEventCreated   = "event.created"
+	auditEventChanged   = "event.changed"
+	auditPricesChanged  = "event.prices_changed"
+	auditPlanChanged    = "event.plan_changed"
+	auditBlocked        = "block.created"
+	auditUnblocked      = "block.removed"
+	auditChannelCreated = "channel.created"
+	auditChannelChanged = "channel.changed"
+	auditChannelRemoved = "channel.removed"
+	auditPlanImported   = "plan.imported"
+	auditPlanPublished  = "plan.published"
 )
 
 // Who the audit log says it was. A command has no caller's id.

@@ -19,6 +19,7 @@ const (
 	ConstraintBookingNumber = "bookings_number"
 	ConstraintSaleWindow    = "events_sale_window"
 	ConstraintUserEmail     = "users_email"
+	ConstraintChannelName   = "channels_name"
 )
 
 // SQLSTATEs that the service tells apart.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgtype"
 )
 
 type ApiKey struct {
@@ -84,7 +83,7 @@ type Channel struct {
 	EventID       int64
 	ID            int32
 	Name          string
-	ReleaseBefore pgtype.Interval
+	ReleaseBefore *time.Duration
 	CreatedAt     time.Time
 }
 

@@ -50,7 +50,7 @@ CREATE TABLE channels (
     release_before interval CHECK (release_before >= interval '0'),
     created_at     timestamptz NOT NULL,
     PRIMARY KEY (event_id, id),
-    UNIQUE (event_id, name)
+    CONSTRAINT channels_name UNIQUE (event_id, name)
 );
 
 CREATE TABLE channel_keys (

@@ -146,3 +146,13 @@ func Sell(ctx context.Context, conn db.DBTX, sale Sale) (Sold, error) {
 	}
 	return sold, nil
 }
+
+// Allot puts free seats into a channel and returns those that are in it now. Their fences stay: nobody owns them any more than before.
+func Allot(ctx context.Context, tx pgx.Tx, event EventID, channel int32, ids []ID) ([]ID, error) {
+	return queries.SeatAllot(ctx, tx, db.SeatAllotParams{EventID: int64(event), ChannelID: channel, Ids: ids})
+}
+
+// Unallot takes seats out of a channel, whoever has them, and returns those that were in it.
+func Unallot(ctx context.Context, tx pgx.Tx, event EventID, channel int32, ids []ID) ([]ID, error) {
+	return queries.SeatUnallot(ctx, tx, db.SeatUnallotParams{EventID: int64(event), ChannelID: channel, Ids: ids})
+}
