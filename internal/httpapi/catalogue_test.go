@@ -176,7 +176,7 @@ func (a *api) rows() map[string]string {
 		// One statement over all tables that there are: a new one is looked at from its first day. The sessions of users remember when
 		// they were used.
 		err := a.pool.QueryRow(a.t.Context(), `SELECT string_agg(format('SELECT %L AS name, count(*) || '' rows, '' ||
-			coalesce(sum(hashtextextended(t::text, 0)), 0) AS sum FROM %I t', relname, relname), ' UNION ALL ')
+			coalesce(sum(hashtextextended(%s::text, 0)), 0) AS sum FROM %I t', relname, CASE relname WHEN 'user_sessions' THEN 't.id' ELSE 't' END, relname), ' UNION ALL ')
 			FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'user_sessions'`).Scan(&a.sums)
 		if err != nil {
 			a.t.Fatal(err)

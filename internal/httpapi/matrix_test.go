@@ -23,7 +23,7 @@ var roles = []string{
 	"owner", "editor", "box office", "door", "removed",
 }
 
-// matrix says what each role gets from each operation, with an object of its own each time.
+// matrix says what each role gets from each operation, with objects that nobody has changed.
 var matrix = map[string][]int{
 	"createSession":      {201, 201, 201, 201, 201, 201, 201, 401, 201, 201, 201, 201, 401},
 	"listEvents":         {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
@@ -205,8 +205,12 @@ func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
 	tokens = append(tokens, removed)
 	a.hired(staff.Door, "lena@example.com")
 	for _, name := range slices.Sorted(maps.Keys(matrix)) {
+		var w world
+		changed := true
 		for i, role := range roles {
-			w := a.world(lena, draft, house)
+			if changed {
+				w = a.world(lena, draft, house)
+			}
 			ask := func(w world) answer {
 				r, ok := w.requests()[name]
 				if !ok {
@@ -224,6 +228,7 @@ func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
 			}
 			before := a.rows()
 			got := ask(w)
+			changed = got.status < 400 && w.requests()[name].method != http.MethodGet
 			if got.status != matrix[name][i] {
 				t.Errorf("%s as %s: %d, want %d: %s", name, role, got.status, matrix[name][i], got.raw)
 			}
