@@ -362,7 +362,7 @@ func TestTheLogTellsWhoDidWhat(t *testing.T) {
 	if list, err := o.Log(t.Context(), Organizer(t, o.pool), nil, staff.Newest, 10); err != nil || len(list) != 0 {
 		t.Errorf("another organizer reads %v, %v", list, err)
 	}
-	if list, err := o.Log(t.Context(), u.Organizer, &o.Event, staff.Newest, 10); err != nil || len(list) != 1 {
+	if list, err := o.Log(t.Context(), u.Organizer, &o.Event, staff.Newest, 10); err != nil || len(list) != 1 || list[0].Action != "event.created" {
 		t.Errorf("rows about the event: %v, %v", list, err)
 	}
 }
