@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -40,6 +41,9 @@ func (s *Service) Book(ctx context.Context, caller Caller, key Idempotency, req 
 		event, run = req.Hold.Event, s.confirm
 	} else if err := s.checkSelection(req.Seats, req.Places); err != nil {
 		return Booking{}, false, err
+	}
+	if caller.Events != nil && !slices.Contains(caller.Events, event) { // the lone sale's statement knows the organizer alone
+		return Booking{}, false, ErrNotFound
 	}
 	booking, replayed, err := once(ctx, s, event, caller, key, func(ctx context.Context) (Booking, error) {
 		return run(ctx, caller, key, req)

@@ -204,6 +204,7 @@ func TestAUserOfOneEventKnowsNoOther(t *testing.T) {
 			{"POST", "/v1/events/" + other + "/blocks", `{"seats":[5],"reason":"x"}`, staff.Editor + staff.BoxOffice},
 			{"GET", "/v1/events/" + other + "/seats/1/history", "", staff.Editor + staff.BoxOffice},
 			{"POST", "/v1/events/" + other + "/holds", `{"seats":[5]}`, staff.BoxOffice},
+			{"POST", "/v1/bookings", direct(other, `"seats":[5]`), staff.BoxOffice},
 			{"POST", "/v1/bookings/" + foreign + "/cancel", "", staff.BoxOffice},
 		} {
 			if got := a.do(r.method, r.path, r.body, as(token), key(role)); strings.Contains(r.may, role) {
