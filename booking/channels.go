@@ -32,7 +32,7 @@ type Channel struct {
 	Blocked       int64
 }
 
-// NewChannel is a channel to be made, with the seats and the places of an area that it begins with.
+// NewChannel is a channel to be made, released never if ReleaseBefore is nil or 0, with the seats and the places of an area that it begins with.
 type NewChannel struct {
 	Name          string
 	ReleaseBefore *time.Duration
@@ -41,7 +41,7 @@ type NewChannel struct {
 	Places        *AreaPlaces
 }
 
-// ChannelChange says what of a channel to change; nil leaves a part as it is. A ReleaseBefore below 0 takes the release away.
+// ChannelChange says what of a channel to change; nil leaves a part as it is. A ReleaseBefore of 0 takes the release away.
 type ChannelChange struct {
 	Name          *string
 	ReleaseBefore *time.Duration
@@ -63,7 +63,7 @@ func checkChannel(name *string, release *time.Duration, keys []uuid.UUID) error 
 	switch {
 	case name != nil && (*name == "" || len(*name) > maxChannelBytes):
 		return invalid("/name", "bad_name", "a name of 1 to %d bytes is needed", maxChannelBytes)
-	case release != nil && *release > maxRelease:
+	case release != nil && (*release < 0 || *release > maxRelease):
 		return invalid("/release_before_seconds", "bad_time", "a channel is released at most a year before the event")
 	case len(keys) > maxChannelKeys:
 		return invalid("/keys", "bad_count", "a channel has at most %d keys", maxChannelKeys)
@@ -112,6 +112,9 @@ func (s *Service) createChannel(ctx context.Context, tx pgx.Tx, caller Caller, e
 	}
 	if id > maxChannels {
 		return Channel{}, invalid("", "too_many_channels", "an event has at most %d channels", maxChannels)
+	}
+	if made.ReleaseBefore != nil && *made.ReleaseBefore == 0 {
+		made.ReleaseBefore = nil
 	}
 	if err := queries.ChannelInsert(ctx, tx, db.ChannelInsertParams{
 		EventID: int64(event), ID: id, Name: made.Name, ReleaseBefore: made.ReleaseBefore,
@@ -220,7 +223,7 @@ func updateChannel(ctx context.Context, tx pgx.Tx, caller Caller, event seats.Ev
 		return Channel{}, err
 	}
 	p := db.ChannelUpdateParams{EventID: int64(event), ID: id, Name: change.Name, SetRelease: change.ReleaseBefore != nil}
-	if p.SetRelease && *change.ReleaseBefore >= 0 {
+	if p.SetRelease && *change.ReleaseBefore > 0 {
 		p.ReleaseBefore = change.ReleaseBefore
 	}
 	n, err := queries.ChannelUpdate(ctx, tx, p)

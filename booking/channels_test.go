@@ -202,7 +202,7 @@ func TestChannelIsChangedAndGivenBack(t *testing.T) {
 	if _, err := best(ctx, w, agency, booking.BestWish{Quantity: 1}); err != nil { // the node knows the channel
 		t.Fatal(err)
 	}
-	name, never := "city agency", -time.Second
+	name, never := "city agency", time.Duration(0)
 	changed, err := w.Service.UpdateChannel(ctx, w.Owner, w.Event, made.ID, booking.ChannelChange{
 		Name: &name, ReleaseBefore: &never, Add: []seats.ID{30, 31}, Drop: []seats.ID{1, 2, 3, 4, 5},
 	})

@@ -47,7 +47,7 @@ CREATE TABLE channels (
     event_id       bigint NOT NULL REFERENCES events,
     id             integer NOT NULL CHECK (id > 0),
     name           text NOT NULL CHECK (name <> ''),
-    release_before interval CHECK (release_before >= interval '0'),
+    release_before interval CHECK (release_before > interval '0'),
     created_at     timestamptz NOT NULL,
     PRIMARY KEY (event_id, id),
     CONSTRAINT channels_name UNIQUE (event_id, name)

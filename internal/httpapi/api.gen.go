@@ -406,7 +406,7 @@ type ChannelChange struct {
 	// Name Its name, unique in the event.
 	Name *string `json:"name,omitempty"`
 
-	// ReleaseBeforeSeconds How long before the event starts its seats return to the open sale; -1 for never.
+	// ReleaseBeforeSeconds How long before the event starts its seats return to the open sale; 0 for never.
 	ReleaseBeforeSeconds *int64 `json:"release_before_seconds,omitempty"`
 }
 
@@ -814,7 +814,7 @@ type NewChannel struct {
 	// Name Its name, unique in the event.
 	Name string `json:"name"`
 
-	// ReleaseBeforeSeconds How long before the event starts its seats return to the open sale; never if left out.
+	// ReleaseBeforeSeconds How long before the event starts its seats return to the open sale; never if left out or 0.
 	ReleaseBeforeSeconds *int64 `json:"release_before_seconds,omitempty"`
 
 	// Seats Ids of seats that nobody has.

@@ -137,6 +137,21 @@ var optional = []string{"session", "type", "fence", "payment_reference", "expect
 // narrowing are those of a wish.
 var narrowing = []string{"category", "section", "together"}
 
+// mayLack reports whether the operation does without a member that others need.
+func (x target) mayLack(p place, member string) bool {
+	switch x.op.OperationID {
+	case "createHold":
+		return p.at == "/best_available" && slices.Contains(narrowing, member)
+	case "changePlan":
+		return member == "prices"
+	case "createChannel":
+		return p.at == "" && member != "name"
+	case "updateEvent", "changeStaff", "changeHold", "updateChannel":
+		return p.at == ""
+	}
+	return false
+}
+
 func (x target) badObjects(t *testing.T, p place, object map[string]any, add adder) {
 	typed := wrongType
 	if p.name == "seats" || p.name == "add" { // a seat may be a number, too
@@ -160,10 +175,10 @@ func (x target) badObjects(t *testing.T, p place, object map[string]any, add add
 		}
 		less := maps.Clone(object)
 		delete(less, member)
-		if p.at == "/best_available" && slices.Contains(narrowing, member) || x.name == "changePlan" && member == "prices" {
+		if x.mayLack(p, member) {
 			continue
 		}
-		if !slices.Contains(optional, member) && x.name != "updateEvent" && x.name != "changeStaff" && (x.name != "changeHold" || p.at != "") {
+		if !slices.Contains(optional, member) {
 			add(103, at, p.with(encode(t, less)), wrong)
 		}
 	}
@@ -176,7 +191,7 @@ func (x target) badArrays(t *testing.T, p place, list []any, add adder) {
 	for _, raw := range []string{"null", `"a"`, "{}", "true", "1"} {
 		add(104, p.at, p.with(raw), wrongType)
 	}
-	if p.name != "sections" && p.name != "areas" && (p.name != "prices" || x.name != "changePlan") { // a house needs one of both
+	if p.name != "sections" && p.name != "areas" && (p.name != "prices" || x.name != "changePlan") && (p.name != "keys" || x.name != "updateChannel") { // a house needs one of both
 		add(25, p.at, p.with("[]"), wrong)
 	}
 	first := encode(t, list[0])
@@ -219,7 +234,7 @@ func badNumbers(p place, add adder) {
 	case "price":
 		add(33, p.at, p.with("1000000001"), wrong)
 		return // can be 0, as those below
-	case "first", "fence", "expected_total":
+	case "first", "fence", "expected_total", "release_before_seconds":
 		return
 	case "id", "seats", "add", "drop", "area":
 		row = 28

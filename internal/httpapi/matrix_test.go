@@ -37,6 +37,11 @@ var matrix = map[string][]int{
 	"getSeatHistory":     {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 200, 403, 401},
 	"createBlock":        {401, 403, 403, 403, 403, 201, 404, 401, 201, 201, 201, 403, 401},
 	"deleteBlock":        {401, 403, 403, 403, 403, 204, 404, 401, 204, 204, 204, 403, 401},
+	"listChannels":       {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"createChannel":      {401, 403, 403, 403, 403, 201, 404, 401, 201, 201, 403, 403, 401},
+	"getChannel":         {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"updateChannel":      {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"deleteChannel":      {401, 403, 403, 403, 403, 204, 404, 401, 204, 204, 403, 403, 401},
 	"createHold":         {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
 	"createHold best":    {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
 	"createHold ga":      {401, 201, 201, 201, 404, 201, 404, 401, 201, 403, 201, 403, 401},
@@ -106,6 +111,7 @@ func (a *api) world(lena, draft, house string) world {
 	w := world{event: made("/v1/events", newEvent("on_sale"), a.organizer), draft: draft, house: house}
 	w.hold = made("/v1/events/"+w.event+"/holds", `{"seats":[1,2]}`, lena)
 	w.booking = made("/v1/bookings", direct(w.event, `"seats":[3]`), lena)
+	a.post("/v1/events/"+w.event+"/channels", `{"name":"box office","seats":[9]}`, as(a.organizer), key(fmt.Sprint("world-channel-", nth))).want(201)
 	w.block = made("/v1/events/"+w.event+"/blocks", `{"seats":[4],"reason":"x"}`, a.organizer)
 	w.email = fmt.Sprintf("omar-%d@example.com", nth)
 	w.user = made("/v1/staff", `{"email":"`+w.email+`","name":"Omar","role":"door","every_event":true}`, a.organizer)
@@ -139,6 +145,11 @@ func (w world) requests() map[string]struct{ method, path, body string } {
 		"getSeatHistory":     {"GET", event + "/seats/1/history", ""},
 		"createBlock":        {"POST", event + "/blocks", `{"seats":[5],"reason":"x"}`},
 		"deleteBlock":        {"DELETE", event + "/blocks/" + w.block, ""},
+		"listChannels":       {"GET", event + "/channels", ""},
+		"createChannel":      {"POST", event + "/channels", `{"name":"agency","seats":[5]}`},
+		"getChannel":         {"GET", event + "/channels/1", ""},
+		"updateChannel":      {"PATCH", event + "/channels/1", `{"name":"city agency","add":[5]}`},
+		"deleteChannel":      {"DELETE", event + "/channels/1", ""},
 		"createHold":         {"POST", event + "/holds", `{"seats":[5]}`},
 		"createHold best":    {"POST", event + "/holds", `{"best_available":{"quantity":2}}`},
 		"createHold ga":      {"POST", event + "/holds", `{"ga":{"area":1,"quantity":2}}`},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"seatfence/internal/access"
 	"seatfence/internal/httpapi"
 	"seatfence/internal/staff"
 )
@@ -118,6 +119,10 @@ func (a *api) requests() map[string]request {
 	const buyer = `"buyer":{"name":"Lena","email":"lena@example.com"}`
 	inEvent, inDraft := map[string]string{"event": a.event}, map[string]string{"event": draft}
 	seat := map[string]string{"event": a.event, "seat": "16"}
+	inChannel := map[string]string{"event": a.event, "channel": "1"}
+	for event, id := range map[string]string{a.event: "21", draft: "1"} {
+		a.post("/v1/events/"+event+"/channels", `{"name":"box office","seats":[`+id+`]}`, as(a.organizer), key("channel")).want(201)
+	}
 	return map[string]request{
 		"createSession":  {nil, "", "", 201},
 		"listEvents":     {nil, "", "", 200},
@@ -132,7 +137,13 @@ func (a *api) requests() map[string]request {
 		"createBlock":    {inEvent, `{"seats":[13,14],"reason":"camera"}`, a.organizer, 201},
 		"deleteBlock":    {map[string]string{"event": a.event, "block": block}, "", a.organizer, 204},
 
-		"createHold": {inEvent, `{"seats":[7,{"id":8,"type":"standard","fence":0}],"session":"tab-1"}`, lena, 201},
+		"listChannels":     {inEvent, "", a.organizer, 200},
+		"createChannel":    {inEvent, `{"name":"agency","release_before_seconds":3600,"keys":["` + a.partnerKey() + `"],"seats":[19,20]}`, a.organizer, 201},
+		"createChannel ga": {inEvent, `{"name":"fan club","ga":{"area":1,"quantity":1}}`, a.organizer, 201},
+		"getChannel":       {inChannel, "", a.organizer, 200},
+		"updateChannel":    {inChannel, `{"name":"city agency","release_before_seconds":7200,"keys":["` + a.partnerKey() + `"],"add":[22],"drop":[21]}`, a.organizer, 200},
+		"deleteChannel":    {map[string]string{"event": draft, "channel": "1"}, "", a.organizer, 204},
+		"createHold":       {inEvent, `{"seats":[7,{"id":8,"type":"standard","fence":0}],"session":"tab-1"}`, lena, 201},
 		"createHold best": {
 			inEvent, `{"best_available":{"types":[{"type":"standard","quantity":2}],"category":"A","section":"Stalls","together":true}}`,
 			lena, 201,
@@ -169,6 +180,20 @@ func (a *api) requests() map[string]request {
 		"getPlanVersion": {map[string]string{"plan": plan, "version": "1"}, "", a.organizer, 200},
 		"publishPlan":    {map[string]string{"plan": plan, "version": "1"}, "", a.organizer, 200},
 	}
+}
+
+// partnerKey is the id of a new key of a partner.
+func (a *api) partnerKey() string {
+	a.t.Helper()
+	list, err := a.deps.Keys.List(a.t.Context())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	_, caller, err := a.deps.Keys.Create(a.t.Context(), list[0].Organizer, "agency", access.ScopePartner)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return access.FormatID(caller.ID)
 }
 
 // place is one value in a JSON body.
