@@ -490,6 +490,9 @@ type Event struct {
 	// Payment Whether a buyer can confirm without a payment.
 	Payment Payment `json:"payment"`
 
+	// Plan A version of a plan.
+	Plan *PlanRef `json:"plan,omitempty"`
+
 	// SaleEndsAt When the sale ends.
 	SaleEndsAt time.Time `json:"sale_ends_at"`
 
@@ -568,6 +571,9 @@ type EventDetail struct {
 
 	// Payment Whether a buyer can confirm without a payment.
 	Payment Payment `json:"payment"`
+
+	// Plan A version of a plan.
+	Plan *PlanRef `json:"plan,omitempty"`
 
 	// Prices By category, type and time.
 	Prices []Price `json:"prices"`
@@ -821,15 +827,15 @@ type NewChannel struct {
 	Seats *[]int32 `json:"seats,omitempty"`
 }
 
-// NewEvent An event to be made, and the house it is sold in.
+// NewEvent An event to be made from a published plan, or with a simple house of its own.
 //
-// Examples: {"areas":[{"capacity":300,"category":"A","name":"Floor"}],"categories":[{"name":"A","price":4500}],"currency":"EUR","name":"The Tempest","payment":"none","sale_ends_at":"2027-03-01T18:30:00Z","sale_starts_at":"2026-12-01T09:00:00Z","sections":[{"name":"Stalls","rows":[{"category":"A","label":"C","seats":20}]}],"starts_at":"2027-03-01T19:30:00Z","status":"on_sale","timezone":"Europe/Berlin","venue":"Old Mill Theatre"}
+// Examples: {"areas":[{"capacity":300,"category":"A","name":"Floor"}],"categories":[{"name":"A","price":4500}],"currency":"EUR","name":"The Tempest","payment":"none","sale_ends_at":"2027-03-01T18:30:00Z","sale_starts_at":"2026-12-01T09:00:00Z","sections":[{"name":"Stalls","rows":[{"category":"A","label":"C","seats":20}]}],"starts_at":"2027-03-01T19:30:00Z","status":"on_sale","timezone":"Europe/Berlin","venue":"Old Mill Theatre"}, {"currency":"EUR","name":"The Tempest","payment":"none","plan":{"id":"plan_005yjyc4yc5tm","version":2},"prices":[{"category":"A","price":4500},{"category":"A","price":2000,"type":"child"}],"sale_ends_at":"2027-03-01T18:30:00Z","sale_starts_at":"2026-12-01T09:00:00Z","starts_at":"2027-03-01T19:30:00Z","status":"on_sale","timezone":"Europe/Berlin","types":["adult","child"],"venue":"Old Mill Theatre"}
 type NewEvent struct {
 	// Areas General admission.
 	Areas *[]NewArea `json:"areas,omitempty"`
 
-	// Categories The price levels.
-	Categories []NewCategory `json:"categories"`
+	// Categories The price levels of a house of its own, with `sections` and `areas` instead of `plan`.
+	Categories *[]NewCategory `json:"categories,omitempty"`
 
 	// Currency ISO 4217, of those in use.
 	Currency string `json:"currency"`
@@ -846,7 +852,10 @@ type NewEvent struct {
 	// Payment Whether a buyer can confirm without a payment.
 	Payment Payment `json:"payment"`
 
-	// Prices Prices of further types, and tiers.
+	// Plan A version of a plan.
+	Plan *PlanRef `json:"plan,omitempty"`
+
+	// Prices With `plan` all prices; otherwise those of further types, and tiers.
 	Prices *[]NewPrice `json:"prices,omitempty"`
 
 	// SaleEndsAt When the sale ends.
@@ -872,7 +881,14 @@ type NewEvent struct {
 
 	// Venue Where.
 	Venue string `json:"venue"`
+	union json.RawMessage
 }
+
+// NewEvent0 defines model for NewEvent.0.
+type NewEvent0 = interface{}
+
+// NewEvent1 defines model for NewEvent.1.
+type NewEvent1 = interface{}
 
 // NewPrice A price to be set.
 type NewPrice struct {
@@ -977,6 +993,15 @@ type PlanList struct {
 
 	// Plans In the order in which they were made.
 	Plans []Plan `json:"plans"`
+}
+
+// PlanRef A version of a plan.
+type PlanRef struct {
+	// Id The plan's id.
+	Id string `json:"id"`
+
+	// Version The number of the version.
+	Version int32 `json:"version"`
 }
 
 // PlanRepair A change that was asked for.
@@ -1635,6 +1660,309 @@ type InviteStaffJSONRequestBody = NewStaffUser
 
 // ChangeStaffJSONRequestBody defines body for ChangeStaff for application/json ContentType.
 type ChangeStaffJSONRequestBody = StaffChange
+
+// AsNewEvent0 returns the union data inside the NewEvent as a NewEvent0
+func (t NewEvent) AsNewEvent0() (NewEvent0, error) {
+	var body NewEvent0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromNewEvent0 overwrites any union data inside the NewEvent as the provided NewEvent0
+func (t *NewEvent) FromNewEvent0(v NewEvent0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeNewEvent0 performs a merge with any union data inside the NewEvent, using the provided NewEvent0
+func (t *NewEvent) MergeNewEvent0(v NewEvent0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsNewEvent1 returns the union data inside the NewEvent as a NewEvent1
+func (t NewEvent) AsNewEvent1() (NewEvent1, error) {
+	var body NewEvent1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromNewEvent1 overwrites any union data inside the NewEvent as the provided NewEvent1
+func (t *NewEvent) FromNewEvent1(v NewEvent1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeNewEvent1 performs a merge with any union data inside the NewEvent, using the provided NewEvent1
+func (t *NewEvent) MergeNewEvent1(v NewEvent1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t NewEvent) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	object := make(map[string]json.RawMessage)
+	if t.union != nil {
+		err = json.Unmarshal(b, &object)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	if t.Areas != nil {
+		object["areas"], err = json.Marshal(t.Areas)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'areas': %w", err)
+		}
+	}
+
+	if t.Categories != nil {
+		object["categories"], err = json.Marshal(t.Categories)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'categories': %w", err)
+		}
+	}
+
+	object["currency"], err = json.Marshal(t.Currency)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'currency': %w", err)
+	}
+
+	object["name"], err = json.Marshal(t.Name)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'name': %w", err)
+	}
+
+	if t.OrderLimit != nil {
+		object["order_limit"], err = json.Marshal(t.OrderLimit)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'order_limit': %w", err)
+		}
+	}
+
+	if t.OrphanRule != nil {
+		object["orphan_rule"], err = json.Marshal(t.OrphanRule)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'orphan_rule': %w", err)
+		}
+	}
+
+	object["payment"], err = json.Marshal(t.Payment)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'payment': %w", err)
+	}
+
+	if t.Plan != nil {
+		object["plan"], err = json.Marshal(t.Plan)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'plan': %w", err)
+		}
+	}
+
+	if t.Prices != nil {
+		object["prices"], err = json.Marshal(t.Prices)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'prices': %w", err)
+		}
+	}
+
+	object["sale_ends_at"], err = json.Marshal(t.SaleEndsAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'sale_ends_at': %w", err)
+	}
+
+	object["sale_starts_at"], err = json.Marshal(t.SaleStartsAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'sale_starts_at': %w", err)
+	}
+
+	if t.Sections != nil {
+		object["sections"], err = json.Marshal(t.Sections)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'sections': %w", err)
+		}
+	}
+
+	object["starts_at"], err = json.Marshal(t.StartsAt)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'starts_at': %w", err)
+	}
+
+	object["status"], err = json.Marshal(t.Status)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'status': %w", err)
+	}
+
+	object["timezone"], err = json.Marshal(t.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'timezone': %w", err)
+	}
+
+	if t.Types != nil {
+		object["types"], err = json.Marshal(t.Types)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling 'types': %w", err)
+		}
+	}
+
+	object["venue"], err = json.Marshal(t.Venue)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'venue': %w", err)
+	}
+
+	b, err = json.Marshal(object)
+	return b, err
+}
+
+func (t *NewEvent) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	if err != nil {
+		return err
+	}
+	object := make(map[string]json.RawMessage)
+	err = json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["areas"]; found {
+		err = json.Unmarshal(raw, &t.Areas)
+		if err != nil {
+			return fmt.Errorf("error reading 'areas': %w", err)
+		}
+	}
+
+	if raw, found := object["categories"]; found {
+		err = json.Unmarshal(raw, &t.Categories)
+		if err != nil {
+			return fmt.Errorf("error reading 'categories': %w", err)
+		}
+	}
+
+	if raw, found := object["currency"]; found {
+		err = json.Unmarshal(raw, &t.Currency)
+		if err != nil {
+			return fmt.Errorf("error reading 'currency': %w", err)
+		}
+	}
+
+	if raw, found := object["name"]; found {
+		err = json.Unmarshal(raw, &t.Name)
+		if err != nil {
+			return fmt.Errorf("error reading 'name': %w", err)
+		}
+	}
+
+	if raw, found := object["order_limit"]; found {
+		err = json.Unmarshal(raw, &t.OrderLimit)
+		if err != nil {
+			return fmt.Errorf("error reading 'order_limit': %w", err)
+		}
+	}
+
+	if raw, found := object["orphan_rule"]; found {
+		err = json.Unmarshal(raw, &t.OrphanRule)
+		if err != nil {
+			return fmt.Errorf("error reading 'orphan_rule': %w", err)
+		}
+	}
+
+	if raw, found := object["payment"]; found {
+		err = json.Unmarshal(raw, &t.Payment)
+		if err != nil {
+			return fmt.Errorf("error reading 'payment': %w", err)
+		}
+	}
+
+	if raw, found := object["plan"]; found {
+		err = json.Unmarshal(raw, &t.Plan)
+		if err != nil {
+			return fmt.Errorf("error reading 'plan': %w", err)
+		}
+	}
+
+	if raw, found := object["prices"]; found {
+		err = json.Unmarshal(raw, &t.Prices)
+		if err != nil {
+			return fmt.Errorf("error reading 'prices': %w", err)
+		}
+	}
+
+	if raw, found := object["sale_ends_at"]; found {
+		err = json.Unmarshal(raw, &t.SaleEndsAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'sale_ends_at': %w", err)
+		}
+	}
+
+	if raw, found := object["sale_starts_at"]; found {
+		err = json.Unmarshal(raw, &t.SaleStartsAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'sale_starts_at': %w", err)
+		}
+	}
+
+	if raw, found := object["sections"]; found {
+		err = json.Unmarshal(raw, &t.Sections)
+		if err != nil {
+			return fmt.Errorf("error reading 'sections': %w", err)
+		}
+	}
+
+	if raw, found := object["starts_at"]; found {
+		err = json.Unmarshal(raw, &t.StartsAt)
+		if err != nil {
+			return fmt.Errorf("error reading 'starts_at': %w", err)
+		}
+	}
+
+	if raw, found := object["status"]; found {
+		err = json.Unmarshal(raw, &t.Status)
+		if err != nil {
+			return fmt.Errorf("error reading 'status': %w", err)
+		}
+	}
+
+	if raw, found := object["timezone"]; found {
+		err = json.Unmarshal(raw, &t.Timezone)
+		if err != nil {
+			return fmt.Errorf("error reading 'timezone': %w", err)
+		}
+	}
+
+	if raw, found := object["types"]; found {
+		err = json.Unmarshal(raw, &t.Types)
+		if err != nil {
+			return fmt.Errorf("error reading 'types': %w", err)
+		}
+	}
+
+	if raw, found := object["venue"]; found {
+		err = json.Unmarshal(raw, &t.Venue)
+		if err != nil {
+			return fmt.Errorf("error reading 'venue': %w", err)
+		}
+	}
+
+	return err
+}
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {

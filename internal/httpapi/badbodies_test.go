@@ -146,6 +146,8 @@ func (x target) mayLack(p place, member string) bool {
 		return member == "prices"
 	case "createChannel":
 		return p.at == "" && member != "name"
+	case "createEvent":
+		return member == "types" || member == "orphan_rule" || member == "order_limit"
 	case "updateEvent", "changeStaff", "changeHold", "updateChannel":
 		return p.at == ""
 	}

@@ -6,7 +6,6 @@ import (
 
 	"seatfence/booking"
 	"seatfence/seats"
-	"seatfence/seats/plan"
 )
 
 const headerReplayed = "Idempotent-Replayed"
@@ -50,7 +49,20 @@ func (s *server) CreateEvent(ctx context.Context, r CreateEventRequestObject) (C
 	call, b := callOf(ctx), r.Body
 	event := booking.NewEvent{
 		Name: b.Name, Venue: b.Venue, StartsAt: b.StartsAt, Timezone: b.Timezone, Currency: b.Currency, Payment: string(b.Payment),
-		Status: string(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt, House: plan.House{Categories: b.Categories},
+		Status: string(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt,
+	}
+	if b.Plan != nil {
+		if b.Sections != nil || b.Areas != nil {
+			return nil, invalid("/plan", "plan_or_house", "an event of a plan has no sections and areas of its own")
+		}
+		id, err := booking.ParsePlanID(b.Plan.Id)
+		if err != nil {
+			return nil, invalid("/plan/id", "unknown_plan", "there is no such plan")
+		}
+		event.Plan = &booking.PlanRef{Plan: id, Version: b.Plan.Version}
+	}
+	if b.Categories != nil {
+		event.House.Categories = *b.Categories
 	}
 	if b.Sections != nil {
 		event.House.Sections = *b.Sections
@@ -82,7 +94,7 @@ func (s *server) GetEvent(ctx context.Context, r GetEventRequestObject) (GetEven
 	return GetEvent200JSONResponse{
 		Id: e.ID.String(), Name: e.Name, Venue: e.Venue, StartsAt: e.StartsAt, Timezone: e.Timezone, Currency: e.Currency,
 		Payment: Payment(e.Payment), Status: EventStatus(e.Status), SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
-		OrphanRule: e.OrphanRule, OrderLimit: e.OrderLimit, ServerTime: e.ServerTime,
+		OrphanRule: e.OrphanRule, OrderLimit: e.OrderLimit, Plan: planRefOf(e.Plan), ServerTime: e.ServerTime,
 		Types: prices.Types, Prices: prices.Prices, Sections: sectionsOf(e.Sections),
 	}, nil
 }
@@ -169,8 +181,15 @@ func eventOf(e booking.Event) Event {
 	return Event{
 		Id: e.ID.String(), Name: e.Name, Venue: e.Venue, StartsAt: e.StartsAt, Timezone: e.Timezone, Currency: e.Currency,
 		Payment: Payment(e.Payment), Status: EventStatus(e.Status), SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
-		OrphanRule: e.OrphanRule, OrderLimit: e.OrderLimit, ServerTime: e.ServerTime,
+		OrphanRule: e.OrphanRule, OrderLimit: e.OrderLimit, Plan: planRefOf(e.Plan), ServerTime: e.ServerTime,
 	}
+}
+
+func planRefOf(ref *booking.PlanRef) *PlanRef {
+	if ref == nil {
+		return nil
+	}
+	return &PlanRef{Id: ref.Plan.String(), Version: ref.Version}
 }
 
 func sectionsOf(sections []booking.Section) []Section {

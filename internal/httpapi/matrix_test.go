@@ -93,7 +93,7 @@ func (a *api) housePlan() string {
 	if err := house.Plan().Export(&document); err != nil {
 		a.t.Fatal(err)
 	}
-	id := a.post("/v1/plans?venue=Mill", document.String(), as(a.organizer), key("house")).want(201).text("plan")
+	id := a.post("/v1/plans?venue=Mill", document.String(), as(a.organizer), key(fmt.Sprint("house-", a.keys.Add(1)))).want(201).text("plan")
 	a.post("/v1/plans/"+id+"/versions/1/publish", "", as(a.organizer)).want(200)
 	return id
 }

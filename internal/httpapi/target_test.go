@@ -124,18 +124,19 @@ func (a *api) requests() map[string]request {
 		a.post("/v1/events/"+event+"/channels", `{"name":"box office","seats":[`+id+`]}`, as(a.organizer), key("channel")).want(201)
 	}
 	return map[string]request{
-		"createSession":  {nil, "", "", 201},
-		"listEvents":     {nil, "", "", 200},
-		"createEvent":    {nil, newEvent("draft"), a.organizer, 201},
-		"getEvent":       {inEvent, "", "", 200},
-		"updateEvent":    {inDraft, `{"name":"The Storm","venue":"New Mill","starts_at":"2099-03-01T20:00:00+01:00","status":"on_sale","sale_starts_at":"2021-01-01T00:00:00Z","sale_ends_at":"2099-03-01T17:00:00Z"}`, a.organizer, 200},
-		"setPrices":      {inDraft, `{"types":["standard","senior"],"prices":[{"category":"A","price":4500},{"category":"A","type":"senior","price":1000,"from":"2027-01-01T00:00:00Z"}]}`, a.organizer, 200},
-		"changePlan":     {inDraft, `{"plan":"` + a.housePlan() + `","version":1,"prices":[{"category":"A","type":"standard","price":5000,"from":"2027-01-01T00:00:00Z"}]}`, a.organizer, 200},
-		"listSeats":      {inEvent, "", "", 200},
-		"getSeat":        {seat, "", "", 200},
-		"getSeatHistory": {seat, "", a.organizer, 200},
-		"createBlock":    {inEvent, `{"seats":[13,14],"reason":"camera"}`, a.organizer, 201},
-		"deleteBlock":    {map[string]string{"event": a.event, "block": block}, "", a.organizer, 204},
+		"createSession":    {nil, "", "", 201},
+		"listEvents":       {nil, "", "", 200},
+		"createEvent":      {nil, newEvent("draft"), a.organizer, 201},
+		"createEvent plan": {nil, eventOf(a.housePlan()), a.organizer, 201},
+		"getEvent":         {inEvent, "", "", 200},
+		"updateEvent":      {inDraft, `{"name":"The Storm","venue":"New Mill","starts_at":"2099-03-01T20:00:00+01:00","status":"on_sale","sale_starts_at":"2021-01-01T00:00:00Z","sale_ends_at":"2099-03-01T17:00:00Z"}`, a.organizer, 200},
+		"setPrices":        {inDraft, `{"types":["standard","senior"],"prices":[{"category":"A","price":4500},{"category":"A","type":"senior","price":1000,"from":"2027-01-01T00:00:00Z"}]}`, a.organizer, 200},
+		"changePlan":       {inDraft, `{"plan":"` + a.housePlan() + `","version":1,"prices":[{"category":"A","type":"standard","price":5000,"from":"2027-01-01T00:00:00Z"}]}`, a.organizer, 200},
+		"listSeats":        {inEvent, "", "", 200},
+		"getSeat":          {seat, "", "", 200},
+		"getSeatHistory":   {seat, "", a.organizer, 200},
+		"createBlock":      {inEvent, `{"seats":[13,14],"reason":"camera"}`, a.organizer, 201},
+		"deleteBlock":      {map[string]string{"event": a.event, "block": block}, "", a.organizer, 204},
 
 		"listChannels":     {inEvent, "", a.organizer, 200},
 		"createChannel":    {inEvent, `{"name":"agency","release_before_seconds":3600,"keys":["` + a.partnerKey() + `"],"seats":[19,20]}`, a.organizer, 201},
@@ -180,6 +181,14 @@ func (a *api) requests() map[string]request {
 		"getPlanVersion": {map[string]string{"plan": plan, "version": "1"}, "", a.organizer, 200},
 		"publishPlan":    {map[string]string{"plan": plan, "version": "1"}, "", a.organizer, 200},
 	}
+}
+
+// eventOf is a new event of a published plan.
+func eventOf(plan string) string {
+	return `{"name":"The Tempest","venue":"Old Mill Theatre","starts_at":"2099-03-01T19:30:00Z","timezone":"Europe/Berlin","currency":"EUR",
+		"payment":"none","status":"draft","sale_starts_at":"2020-01-01T00:00:00Z","sale_ends_at":"2099-03-01T18:00:00Z",
+		"plan":{"id":"` + plan + `","version":1},"types":["adult","senior"],"prices":[{"category":"A","price":4500},{"category":"A","type":"senior","price":2000}],
+		"orphan_rule":true,"order_limit":6}`
 }
 
 // partnerKey is the id of a new key of a partner.
