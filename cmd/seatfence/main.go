@@ -30,6 +30,7 @@ type cli struct {
 	User    userCommand    `cmd:"" help:"Make, list and remove users, who act for an organizer."`
 	Verify  verifyCommand  `cmd:"" help:"Check the invariants of the sale in the database at DATABASE_URL, while it is in use."`
 	Plan    planCommand    `cmd:"" help:"Check seat plans, bring them into our own format, and keep them."`
+	Event   eventCommand   `cmd:"" help:"Make events of plans, and cancel them."`
 	Version versionCommand `cmd:"" help:"Say which build this is."`
 }
 

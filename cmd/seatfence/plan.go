@@ -10,8 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"seatfence/booking"
-	"seatfence/internal/app"
-	"seatfence/internal/config"
 	"seatfence/seats/plan"
 )
 
@@ -135,11 +133,7 @@ func (c importPlan) Run(s *session) error {
 		}
 		in.Plan = &id
 	}
-	cfg, err := config.LoadDatabase(s.environ)
-	if err != nil {
-		return err
-	}
-	return app.WithOrganizer(s.ctx, cfg, c.Organizer, func(service *booking.Service, caller booking.Caller) error {
+	return withOrganizer(s, c.Organizer, func(service *booking.Service, caller booking.Caller) error {
 		version, _, err := service.ImportPlan(s.ctx, caller, booking.NewIdempotency("import-"+uuid.NewString()), in)
 		if err == nil && c.Publish {
 			version, err = service.PublishPlan(s.ctx, caller, version.Plan, version.Number)
