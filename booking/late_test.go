@@ -106,7 +106,7 @@ func mustBook(t *testing.T, w World, caller booking.Caller, ids ...seats.ID) boo
 
 func wantOwner(t *testing.T, w World, buyer booking.Caller, id seats.ID) {
 	t.Helper()
-	rows, err := seats.ByID(t.Context(), w.Pool, w.Event, []seats.ID{id})
+	rows, err := seats.ByID(t.Context(), w.Pool, w.Event, seats.Reach{All: true}, []seats.ID{id})
 	if err != nil {
 		t.Fatal(err)
 	}

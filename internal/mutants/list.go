@@ -92,8 +92,8 @@ var mutants = []mutant{
 		[]string{"TestSaleStoppedBeforeItsCommitShortly"},
 		[]edit{
 			query("bookings", "Sell", " FROM sold LIMIT 1", " FROM sold WHERE false"),
-			code("booking/book.go", "\t\t\tsold, err = sell(ctx, tx, sale)\n", `
-			sold, err = sell(ctx, tx, sale)
+			code("booking/book.go", "\t\tsold, err = sell(ctx, tx, *sale)\n", `
+			sold, err = sell(ctx, tx, *sale)
 			_ = queries.OutboxAdd(ctx, s.pool, db.OutboxAddParams{EventID: int64(req.Event), BookingID: sale.Booking, Kind: MailConfirmed})
 `),
 		},
@@ -165,7 +165,7 @@ var mutants = []mutant{
 	{
 		"several seats are not locked before they are written", booking,
 		[]string{"TestSeveralSeatsAreTakenInTheOrderOfTheirIDs"},
-		[]edit{code("booking/rules.go", "\tif len(wants) == 1 {\n\t\treturn wants, nil", "\tif true {\n\t\treturn wants, nil")},
+		[]edit{code("booking/rules.go", "\tcase len(of.wants) == 1:", "\tcase true:")},
 	},
 	{
 		"a hold's end is compared with now()", booking,
