@@ -92,10 +92,12 @@ func (s *Service) bookSeats(ctx context.Context, caller Caller, key Idempotency,
 	var err error
 	if len(req.Seats) == 1 && req.ExpectedTotal == nil {
 		sold, err = s.sellOne(ctx, caller, sale, req.Seats)
+	} else if req.Places != nil && req.Places.Quantity == 1 && req.ExpectedTotal == nil {
+		sold, err = s.sellPlace(ctx, sale, *req.Places)
 	} else {
-		err = errJudged
+		err = errLonger
 	}
-	if errors.Is(err, errJudged) {
+	if errors.Is(err, errLonger) {
 		err = s.judging(ctx, caller, req.Event, func(lastResort bool) error {
 			sold, err = s.sellChosen(ctx, caller, &sale, req, lastResort)
 			return err
@@ -104,8 +106,8 @@ func (s *Service) bookSeats(ctx context.Context, caller Caller, key Idempotency,
 	return bookingOf(sale, sold), s.refusal(ctx, err, caller, req.Event, req.Seats)
 }
 
-// errJudged says that one statement cannot sell, because the choice has to be looked at first.
-var errJudged = errors.New("the choice is judged")
+// errLonger says that one statement cannot tell, and that a transaction has to look. It never leaves the package.
+var errLonger = errors.New("the sale takes a transaction")
 
 // sellChosen sells several seats, or some whose choice is judged, or places, in a transaction.
 func (s *Service) sellChosen(ctx context.Context, caller Caller, sale *seats.Sale, req BookRequest, lastResort bool) (sold seats.Sold, err error) {
@@ -162,12 +164,33 @@ func (s *Service) sellOne(ctx context.Context, caller Caller, sale seats.Sale, w
 		return seats.Sold{}, err
 	}
 	if (event.OrphanRule || event.WholeTables) && !sale.Judged {
-		return seats.Sold{}, errJudged
+		return seats.Sold{}, errLonger
 	}
 	if err := s.affordable(ctx, caller, event, wants[0]); err != nil {
 		return seats.Sold{}, err
 	}
 	return seats.Sold{}, errLost
+}
+
+// sellPlace sells one place of an area in one statement: the first that is free from where this node found some last. If there is none, a
+// transaction looks through the whole area.
+func (s *Service) sellPlace(ctx context.Context, sale seats.Sale, places AreaPlaces) (seats.Sold, error) {
+	cursor := s.cursor(sale.Event, places.Area)
+	if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
+		return seats.Sold{}, err
+	}
+	sale.Area, sale.From, sale.Quantity, sale.AreaType = &places.Area, cursor.ahead(1), 1, places.Type
+	sale.Codes, sale.Judged = newCodes(1), true // nobody is left alone on a floor
+	sold, err := s.sellAlone(ctx, sale)
+	if err != nil {
+		return seats.Sold{}, err
+	}
+	if len(sold.Seats) == 0 {
+		cursor.reset()
+		return seats.Sold{}, errLonger
+	}
+	cursor.found(sold.Seats[0].ID)
+	return sold, failpoint.Hit(ctx, failpoint.AfterCommit)
 }
 
 // sellAlone runs the sale as a transaction of its own, on a connection that it gives back before anything else is asked of the pool.

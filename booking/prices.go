@@ -197,6 +197,16 @@ func (s *Service) SetPrices(ctx context.Context, caller Caller, event seats.Even
 	return list, answer(err)
 }
 
+// now is what a category costs as a type at this moment, "" being the first, and whether it is sold as that.
+func (l PriceList) now(category, typ string) (amount int64, sold bool) {
+	typ = cmp.Or(typ, l.Types[0])
+	i := slices.IndexFunc(l.Prices, func(p Price) bool { return p.Current && p.Category == category && p.Type == typ })
+	if i < 0 {
+		return 0, false
+	}
+	return l.Prices[i].Amount, true
+}
+
 // soldAs refuses wants whose seat is not sold as the type they name. pointer is where they stand in the request.
 func (s *Service) soldAs(ctx context.Context, event seats.EventID, pointer string, wants []seats.Want) error {
 	if !slices.ContainsFunc(wants, func(w seats.Want) bool { return w.Type != "" }) {
@@ -206,35 +216,38 @@ func (s *Service) soldAs(ctx context.Context, event seats.EventID, pointer strin
 	if err != nil {
 		return fmt.Errorf("read seats: %w", err)
 	}
-	prices, err := queries.PricesNow(ctx, s.pool, int64(event))
+	prices, err := readPrices(ctx, s.pool, event)
 	if err != nil {
-		return fmt.Errorf("read prices: %w", err)
+		return err
 	}
 	for i, w := range wants {
 		row := slices.IndexFunc(rows, func(r seats.Row) bool { return r.ID == w.ID })
 		at := fmt.Sprintf("%s/%d/type", pointer, i)
-		switch {
-		case row < 0, w.Type == "":
-		case !slices.ContainsFunc(prices, func(p db.PricesNowRow) bool { return p.Type == w.Type }):
+		if row < 0 || w.Type == "" {
+			continue
+		}
+		if !slices.Contains(prices.Types, w.Type) {
 			return invalid(at, "unknown_type", "the event has no ticket type of this name")
-		case !slices.ContainsFunc(prices, func(p db.PricesNowRow) bool { return p.Type == w.Type && p.CategoryID == rows[row].CategoryID }):
+		}
+		if _, sold := prices.now(rows[row].Category, w.Type); !sold {
 			return invalid(at, "type_not_sold", "the seat's category is not sold as this ticket type now")
 		}
 	}
 	return nil
 }
 
-// affordable says why a lone sale sold nothing that its seat does not say: the type, or the payment.
+// affordable says why a lone sale sold nothing that its seat does not say: the payment. Of the type, soldAs tells.
 func (s *Service) affordable(ctx context.Context, caller Caller, event Event, want seats.Want) error {
 	rows, err := seats.ByID(ctx, s.pool, event.ID, seats.Reach{All: true}, []seats.ID{want.ID})
 	if err != nil || len(rows) == 0 || mayBuy(caller, event.Payment, 1) {
 		return err
 	}
-	prices, err := queries.PricesNow(ctx, s.pool, int64(event.ID))
-	for _, p := range prices {
-		if p.CategoryID == rows[0].CategoryID && (p.Type == want.Type || want.Type == "" && p.TypeID == 1) && p.Amount > 0 {
-			return ErrPaymentRequired
-		}
+	prices, err := readPrices(ctx, s.pool, event.ID)
+	if err != nil {
+		return err
 	}
-	return err
+	if amount, _ := prices.now(rows[0].Category, want.Type); amount > 0 {
+		return ErrPaymentRequired
+	}
+	return nil
 }

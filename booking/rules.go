@@ -188,20 +188,18 @@ func (s *Service) choosing(ctx context.Context, fn func(tx pgx.Tx, patience seat
 
 // pick chooses free places of the area, looking first where this node found some last.
 func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, reach seats.Reach, places AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
-	area, err := queries.AreaGet(ctx, tx, db.AreaGetParams{EventID: int64(event), ID: places.Area})
-	if db.NotFound(err) {
-		return nil, ErrNotFound
+	cursor := s.cursor(event, places.Area)
+	ids, err := seats.PickPlaces(ctx, tx, event, places.Area, reach, cursor.ahead(places.Quantity), places.Quantity, patience)
+	if errors.Is(err, seats.ErrTooFew) && patience == seats.Patient {
+		if _, err := queries.AreaGet(ctx, tx, db.AreaGetParams{EventID: int64(event), ID: places.Area}); db.NotFound(err) {
+			return nil, ErrNotFound
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read area: %w", err)
-	}
-	cursor := s.cursor(event, area.ID)
-	within := seats.Area{ID: area.ID, First: area.FirstSeat, Beyond: area.Beyond}
-	ids, err := seats.PickPlaces(ctx, tx, event, within, reach, cursor.Load(), places.Quantity, patience)
-	if err != nil {
+		cursor.reset()
 		return nil, fmt.Errorf("pick places: %w", err)
 	}
-	cursor.Store(slices.Max(ids) + 1)
+	cursor.found(slices.Max(ids))
 	wants := seats.Any(ids...)
 	for i := range wants {
 		wants[i].Type = places.Type

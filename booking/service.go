@@ -247,7 +247,21 @@ type areaKey struct {
 }
 
 // cursor is where a node looks first for free places of an area. It is a hint: a wrong one costs time, not places.
-func (s *Service) cursor(event seats.EventID, area int32) *atomic.Int32 {
-	c, _ := s.cursors.LoadOrStore(areaKey{event, area}, new(atomic.Int32))
-	return c.(*atomic.Int32)
+type cursor struct{ next atomic.Int32 }
+
+func (s *Service) cursor(event seats.EventID, area int32) *cursor {
+	c, _ := s.cursors.LoadOrStore(areaKey{event, area}, new(cursor))
+	return c.(*cursor)
 }
+
+// ahead is where a request for n places begins: behind those that other requests of this node are about to take.
+func (c *cursor) ahead(n int) seats.ID { return c.next.Add(int32(n)) - int32(n) }
+
+// found moves the cursor behind places that were free.
+func (c *cursor) found(last seats.ID) {
+	for at := c.next.Load(); at <= last && !c.next.CompareAndSwap(at, last+1); at = c.next.Load() {
+	}
+}
+
+// reset goes back to the beginning, when none was found from the cursor on.
+func (c *cursor) reset() { c.next.Store(0) }

@@ -255,44 +255,54 @@ WITH ev AS (
     UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM own)
     UNION ALL SELECT c.id FROM channels c, ev
     WHERE c.event_id = $1 AND ev.starts_at - c.release_before <= statement_timestamp() AND NOT EXISTS (SELECT 1 FROM own)
+), picked AS MATERIALIZED (
+    SELECT s.id FROM seats s
+    WHERE s.event_id = $1 AND s.area_id = $6::integer AND s.id >= $7::integer
+      AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $6)
+      AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $6)
+      AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+      AND ($8::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
+    ORDER BY s.id LIMIT $9::integer FOR UPDATE SKIP LOCKED
 ), asked AS (
-    SELECT unnest($6::integer[]) AS id, unnest($7::bigint[]) AS fence, unnest($8::bigint[]) AS price,
-           unnest($9::text[]) AS type, unnest($10::text[]) AS code
+    SELECT unnest($10::integer[]) AS id, unnest($11::bigint[]) AS fence, unnest($12::bigint[]) AS price,
+           unnest($13::text[]) AS type, unnest($14::text[]) AS code
+    UNION ALL
+    SELECT p.id, -1, -1, $15::text, ($14::text[])[row_number() OVER (ORDER BY p.id)] FROM picked p
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
     FROM asked a JOIN seats s ON s.event_id = $1 AND s.id = a.id
     LEFT JOIN prices_now p ON p.event_id = $1 AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), sold AS (
     UPDATE seats s
-    SET buyer = $5::uuid, booking_id = $11::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
+    SET buyer = $5::uuid, booking_id = $16::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1
     FROM ev, want w
     WHERE s.event_id = $1 AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (w.fence < 0 OR s.fence = w.fence)
-      AND w.price IS NOT NULL AND ($12::boolean OR ev.payment = 'none' OR w.price = 0)
-      AND ($3::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = $13::boolean)
-      AND ($14::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
+      AND w.price IS NOT NULL AND ($17::boolean OR ev.payment = 'none' OR w.price = 0)
+      AND ($3::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = $18::boolean)
+      AND ($8::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
       AND CASE WHEN $3::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
                ELSE s.hold_id = $3 END
     RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code, w.price, ev.currency, ev.timezone
 ), booked AS (
     INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, payment_reference, hold_id, total, currency, created_at)
-    SELECT $1, $11, $15, $5, $16, $17, $18, $3,
+    SELECT $1, $16, $19, $5, $20, $21, $22, $3,
            sum(price), min(currency), statement_timestamp()
     FROM sold HAVING count(*) > 0
 ), ticketed AS (
     INSERT INTO tickets (event_id, booking_id, seat_id, fence, type, price, code)
-    SELECT $1, $11, id, fence, type, price, code FROM sold
+    SELECT $1, $16, id, fence, type, price, code FROM sold
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $1, id, fence, 'sold', $5, $11, statement_timestamp() FROM sold
+    SELECT $1, id, fence, 'sold', $5, $16, statement_timestamp() FROM sold
 ), posted AS (
     INSERT INTO outbox (event_id, booking_id, kind, created_at)
-    SELECT $1, $11, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
+    SELECT $1, $16, 'booking_confirmed', statement_timestamp() FROM sold LIMIT 1
 ), answered AS (
     INSERT INTO idempotency_keys (event_id, caller, key, fingerprint, result, created_at)
-    SELECT $1, $5, $19::text, $20::bytea,
-           jsonb_build_object('booking', $11), statement_timestamp()
+    SELECT $1, $5, $23::text, $24::bytea,
+           jsonb_build_object('booking', $16), statement_timestamp()
     FROM sold HAVING count(*) > 0
 )
 SELECT o.id, o.section, o.row_label, o.number, o.fence, o.price::bigint AS price, o.type::text AS type, o.code::text AS code, o.currency, o.timezone,
@@ -306,15 +316,19 @@ type SellParams struct {
 	HoldID           *uuid.UUID
 	Judged           bool
 	Buyer            uuid.UUID
+	AreaID           *int32
+	FromSeat         int32
+	AnyChannel       bool
+	Quantity         int32
 	Ids              []int32
 	Fences           []int64
 	Prices           []int64
 	Types            []string
 	Codes            []string
+	AreaType         string
 	BookingID        uuid.UUID
 	Trusted          bool
 	Places           bool
-	AnyChannel       bool
 	Number           string
 	BuyerName        string
 	BuyerEmail       string
@@ -343,6 +357,7 @@ type SellRow struct {
 //
 //	hold_id   sells what this hold still owns, by the fences it was given; NULL sells what is free or whose hold has run out
 //	fences    the fence to expect, or -1; prices: the price that was promised, or -1 for what the type costs now
+//	area_id   sells quantity places of the area, the first that are free from from_seat on, instead of ids; NULL: none
 //	types     "" is the event's first; judged: what rules the event has for the choice of seats is no matter of this statement
 func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow, error) {
 	rows, err := db.Query(ctx, sell,
@@ -351,15 +366,19 @@ func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow,
 		arg.HoldID,
 		arg.Judged,
 		arg.Buyer,
+		arg.AreaID,
+		arg.FromSeat,
+		arg.AnyChannel,
+		arg.Quantity,
 		arg.Ids,
 		arg.Fences,
 		arg.Prices,
 		arg.Types,
 		arg.Codes,
+		arg.AreaType,
 		arg.BookingID,
 		arg.Trusted,
 		arg.Places,
-		arg.AnyChannel,
 		arg.Number,
 		arg.BuyerName,
 		arg.BuyerEmail,

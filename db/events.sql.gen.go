@@ -703,42 +703,6 @@ func (q *Queries) PriceListLock(ctx context.Context, db DBTX, eventID int64) err
 	return err
 }
 
-const pricesNow = `-- name: PricesNow :many
-SELECT category_id, type_id, type, amount FROM prices_now WHERE event_id = $1 ORDER BY category_id, type_id
-`
-
-type PricesNowRow struct {
-	CategoryID int32
-	TypeID     int32
-	Type       string
-	Amount     int64
-}
-
-func (q *Queries) PricesNow(ctx context.Context, db DBTX, eventID int64) ([]PricesNowRow, error) {
-	rows, err := db.Query(ctx, pricesNow, eventID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []PricesNowRow
-	for rows.Next() {
-		var i PricesNowRow
-		if err := rows.Scan(
-			&i.CategoryID,
-			&i.TypeID,
-			&i.Type,
-			&i.Amount,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const typeInsert = `-- name: TypeInsert :exec
 INSERT INTO ticket_types (event_id, id, name)
 SELECT $1::bigint, unnest($2::integer[]), unnest($3::text[])

@@ -440,31 +440,31 @@ func (q *Queries) SeatLockStates(ctx context.Context, db DBTX, arg SeatLockState
 }
 
 const seatPickUnits = `-- name: SeatPickUnits :many
-SELECT id FROM seats
-WHERE event_id = $1 AND id >= $2::integer AND id < $3::integer AND area_id = $4
-  AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
-  AND ($5::boolean OR coalesce(channel_id, 0) = ANY($6::integer[]))
-ORDER BY id LIMIT $7::integer FOR UPDATE SKIP LOCKED
+SELECT s.id FROM seats s
+WHERE s.event_id = $1 AND s.area_id = $2::integer AND s.id >= $3::integer
+  AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $2)
+  AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $2)
+  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+  AND ($4::boolean OR coalesce(s.channel_id, 0) = ANY($5::integer[]))
+ORDER BY s.id LIMIT $6::integer FOR UPDATE SKIP LOCKED
 `
 
 type SeatPickUnitsParams struct {
 	EventID    int64
-	First      int32
-	Beyond     int32
-	AreaID     *int32
+	AreaID     int32
+	FromSeat   int32
 	AnyChannel bool
 	Channels   []int32
 	Quantity   int32
 }
 
-// Free unnumbered seats of an area in [first, beyond), passing over those that somebody is writing. The rows are locked by the
+// Free unnumbered seats of an area from a seat on, passing over those that somebody is writing. The rows are locked by the
 // SELECT itself: as a LIMIT sub-select of the UPDATE the planner may run it once per row and take far more than asked for.
 func (q *Queries) SeatPickUnits(ctx context.Context, db DBTX, arg SeatPickUnitsParams) ([]int32, error) {
 	rows, err := db.Query(ctx, seatPickUnits,
 		arg.EventID,
-		arg.First,
-		arg.Beyond,
 		arg.AreaID,
+		arg.FromSeat,
 		arg.AnyChannel,
 		arg.Channels,
 		arg.Quantity,
@@ -488,18 +488,18 @@ func (q *Queries) SeatPickUnits(ctx context.Context, db DBTX, arg SeatPickUnitsP
 }
 
 const seatPickUnitsWaiting = `-- name: SeatPickUnitsWaiting :many
-SELECT id FROM seats
-WHERE event_id = $1 AND id >= $2::integer AND id < $3::integer AND area_id = $4
-  AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
-  AND ($5::boolean OR coalesce(channel_id, 0) = ANY($6::integer[]))
-ORDER BY id LIMIT $7::integer FOR UPDATE
+SELECT s.id FROM seats s
+WHERE s.event_id = $1 AND s.area_id = $2::integer
+  AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $2)
+  AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $2)
+  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+  AND ($3::boolean OR coalesce(s.channel_id, 0) = ANY($4::integer[]))
+ORDER BY s.id LIMIT $5::integer FOR UPDATE
 `
 
 type SeatPickUnitsWaitingParams struct {
 	EventID    int64
-	First      int32
-	Beyond     int32
-	AreaID     *int32
+	AreaID     int32
 	AnyChannel bool
 	Channels   []int32
 	Quantity   int32
@@ -509,8 +509,6 @@ type SeatPickUnitsWaitingParams struct {
 func (q *Queries) SeatPickUnitsWaiting(ctx context.Context, db DBTX, arg SeatPickUnitsWaitingParams) ([]int32, error) {
 	rows, err := db.Query(ctx, seatPickUnitsWaiting,
 		arg.EventID,
-		arg.First,
-		arg.Beyond,
 		arg.AreaID,
 		arg.AnyChannel,
 		arg.Channels,

@@ -9,12 +9,6 @@ import (
 	"seatfence/db"
 )
 
-// Area is a general admission area of an event: its places have ids from First up, below Beyond.
-type Area struct {
-	ID            int32
-	First, Beyond ID
-}
-
 // ErrTooFew says that an area has fewer free places than asked for, also after waiting for those that others were writing.
 var ErrTooFew = errors.New("too few free places")
 
@@ -28,24 +22,22 @@ const (
 	Patient Patience = true
 )
 
-// PickPlaces locks n free places of an area within reach and returns their ids in ascending order. A hasty pick looks from the cursor to the end and
-// then through the whole area. ErrTooFew of a hasty pick may be wrong, as others may roll back; that of a patient one is "sold out".
-func PickPlaces(ctx context.Context, tx pgx.Tx, event EventID, area Area, reach Reach, cursor ID, n int, patience Patience) ([]ID, error) {
-	if cursor < area.First || cursor >= area.Beyond {
-		cursor = area.First
-	}
+// PickPlaces locks n free places of an area within reach and returns their ids in ascending order. A hasty pick looks from the cursor to
+// the end and then through the whole area. ErrTooFew of a hasty pick may be wrong, as others may roll back; that of a patient one is
+// "sold out", or no such area.
+func PickPlaces(ctx context.Context, tx pgx.Tx, event EventID, area int32, reach Reach, cursor ID, n int, patience Patience) ([]ID, error) {
 	if patience == Patient {
 		ids, err := queries.SeatPickUnitsWaiting(ctx, tx, db.SeatPickUnitsWaitingParams{
-			EventID: int64(event), AreaID: &area.ID, First: area.First, Beyond: area.Beyond, AnyChannel: reach.All, Channels: reach.Channels, Quantity: int32(n),
+			EventID: int64(event), AreaID: area, AnyChannel: reach.All, Channels: reach.Channels, Quantity: int32(n),
 		})
 		return enough(ids, n, err)
 	}
 	p := db.SeatPickUnitsParams{
-		EventID: int64(event), AreaID: &area.ID, First: cursor, Beyond: area.Beyond, AnyChannel: reach.All, Channels: reach.Channels, Quantity: int32(n),
+		EventID: int64(event), AreaID: area, FromSeat: cursor, AnyChannel: reach.All, Channels: reach.Channels, Quantity: int32(n),
 	}
 	ids, err := queries.SeatPickUnits(ctx, tx, p)
-	if err == nil && len(ids) < n && cursor > area.First {
-		p.First = area.First
+	if err == nil && len(ids) < n && cursor > 0 {
+		p.FromSeat = 0
 		ids, err = queries.SeatPickUnits(ctx, tx, p)
 	}
 	return enough(ids, n, err)

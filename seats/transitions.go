@@ -76,7 +76,8 @@ func Cancel(ctx context.Context, tx pgx.Tx, event EventID, booking, actor uuid.U
 	return queries.SeatCancel(ctx, tx, db.SeatCancelParams{EventID: int64(event), BookingID: &booking, Actor: actor, Ids: ids})
 }
 
-// Sale is everything that one sale writes. With Hold set it sells what that hold still owns, at the prices in Prices; otherwise what is
+// Sale is everything that one sale writes. With Area set it sells Quantity places of it as AreaType, the first that are free from From on,
+// and no Wants. With Hold set it sells what that hold still owns, at the prices in Prices; otherwise what is
 // free, at what the types cost now, and Places says whether those were picked in an area. Organizer limits it to one tenant's events,
 // Trusted sells seats that need a payment, AnyChannel those of every channel; otherwise it is the buyer's channels that count. Without
 // Judged nothing is sold of an event that has rules for the choice of seats.
@@ -93,6 +94,10 @@ type Sale struct {
 	Name, Email string
 	Reference   *string
 	Wants       []Want
+	Area        *int32
+	From        ID
+	Quantity    int
+	AreaType    string
 	Places      bool
 	Prices      []int64
 	Codes       []string
@@ -125,6 +130,8 @@ func Sell(ctx context.Context, conn db.DBTX, sale Sale) (Sold, error) {
 		BookingID: sale.Booking, Number: sale.Number, Buyer: sale.Buyer, BuyerName: sale.Name, BuyerEmail: sale.Email,
 		PaymentReference: sale.Reference, Key: sale.Key, Fingerprint: sale.Fingerprint, Codes: sale.Codes,
 		Prices: sale.Prices, Places: sale.Places, AnyChannel: sale.AnyChannel || sale.Hold != nil, Judged: sale.Judged,
+		AreaID: sale.Area, FromSeat: sale.From, Quantity: int32(sale.Quantity), AreaType: sale.AreaType,
+		Ids: []ID{}, Fences: []int64{}, Types: []string{},
 	}
 	for _, w := range sale.Wants {
 		p.Ids, p.Fences, p.Types = append(p.Ids, w.ID), append(p.Fences, w.Fence), append(p.Types, w.Type)

@@ -4,6 +4,7 @@
 -- zero rows sold means nothing written. A used idempotency key fails the whole statement (23505).
 --   hold_id   sells what this hold still owns, by the fences it was given; NULL sells what is free or whose hold has run out
 --   fences    the fence to expect, or -1; prices: the price that was promised, or -1 for what the type costs now
+--   area_id   sells quantity places of the area, the first that are free from from_seat on, instead of ids; NULL: none
 --   types     "" is the event's first; judged: what rules the event has for the choice of seats is no matter of this statement
 WITH ev AS (
     SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e
@@ -20,9 +21,19 @@ WITH ev AS (
     UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM own)
     UNION ALL SELECT c.id FROM channels c, ev
     WHERE c.event_id = @event_id AND ev.starts_at - c.release_before <= statement_timestamp() AND NOT EXISTS (SELECT 1 FROM own)
+), picked AS MATERIALIZED (
+    SELECT s.id FROM seats s
+    WHERE s.event_id = @event_id AND s.area_id = sqlc.narg('area_id')::integer AND s.id >= @from_seat::integer
+      AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id'))
+      AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id'))
+      AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+      AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
+    ORDER BY s.id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED
 ), asked AS (
     SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@prices::bigint[]) AS price,
            unnest(@types::text[]) AS type, unnest(@codes::text[]) AS code
+    UNION ALL
+    SELECT p.id, -1, -1, @area_type::text, (@codes::text[])[row_number() OVER (ORDER BY p.id)] FROM picked p
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
     FROM asked a JOIN seats s ON s.event_id = @event_id AND s.id = a.id

@@ -24,9 +24,6 @@ INSERT INTO prices (event_id, category_id, type_id, starts_at, amount) VALUES (@
 -- name: PriceDelete :exec
 DELETE FROM prices WHERE event_id = @event_id;
 
--- name: PricesNow :many
-SELECT category_id, type_id, type, amount FROM prices_now WHERE event_id = @event_id ORDER BY category_id, type_id;
-
 -- name: PriceListLock :exec
 -- Those who change the prices of an event take turns; sales read on.
 SELECT id FROM ticket_types WHERE event_id = @event_id AND id = 1 FOR UPDATE;

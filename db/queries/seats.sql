@@ -133,21 +133,25 @@ WITH freed AS (
 SELECT f.id FROM freed f ORDER BY f.id;
 
 -- name: SeatPickUnits :many
--- Free unnumbered seats of an area in [first, beyond), passing over those that somebody is writing. The rows are locked by the
+-- Free unnumbered seats of an area from a seat on, passing over those that somebody is writing. The rows are locked by the
 -- SELECT itself: as a LIMIT sub-select of the UPDATE the planner may run it once per row and take far more than asked for.
-SELECT id FROM seats
-WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer AND area_id = @area_id
-  AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
-  AND (@any_channel::boolean OR coalesce(channel_id, 0) = ANY(@channels::integer[]))
-ORDER BY id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED;
+SELECT s.id FROM seats s
+WHERE s.event_id = @event_id AND s.area_id = @area_id::integer AND s.id >= @from_seat::integer
+  AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
+  AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
+  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+  AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
+ORDER BY s.id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED;
 
 -- name: SeatPickUnitsWaiting :many
 -- The same, waiting for rows that somebody is writing: only its answer may be "sold out".
-SELECT id FROM seats
-WHERE event_id = @event_id AND id >= @first::integer AND id < @beyond::integer AND area_id = @area_id
-  AND buyer IS NULL AND block_id IS NULL AND (hold_id IS NULL OR held_until <= statement_timestamp())
-  AND (@any_channel::boolean OR coalesce(channel_id, 0) = ANY(@channels::integer[]))
-ORDER BY id LIMIT @quantity::integer FOR UPDATE;
+SELECT s.id FROM seats s
+WHERE s.event_id = @event_id AND s.area_id = @area_id::integer
+  AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
+  AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
+  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+  AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
+ORDER BY s.id LIMIT @quantity::integer FOR UPDATE;
 
 -- name: SeatsNear :many
 -- Free seats of one of the given categories around a lost one, nearest first: same row, same section, then by distance. The bounds are

@@ -186,8 +186,8 @@ var mutants = []mutant{
 		"places are picked in a LIMIT below an UPDATE", booking,
 		[]string{"TestPlacesAreNoMoreThanAskedFor"},
 		[]edit{
-			query("seats", "SeatPickUnits", "SELECT id FROM seats\n", `UPDATE seats SET fence = fence
-WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL AND id IN (SELECT id FROM seats
+			query("seats", "SeatPickUnits", "SELECT s.id FROM seats s\n", `UPDATE seats SET fence = fence
+WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL AND id IN (SELECT s.id FROM seats s
 `),
 			query("seats", "SeatPickUnits", "SKIP LOCKED", "SKIP LOCKED) RETURNING id"),
 		},
