@@ -76,6 +76,16 @@ func (s *Service) Instead(ctx context.Context, caller Caller, key Idempotency, r
 	return refusal
 }
 
+// pointer is where the type of the wish's nth seat stands in the request.
+func (w BestWish) pointer(n int) string {
+	for i, t := range w.Types {
+		if n -= t.Quantity; n < 0 {
+			return fmt.Sprintf("/best_available/types/%d", i)
+		}
+	}
+	return "/best_available"
+}
+
 func (s *Service) checkBest(w BestWish) error {
 	const at = "/best_available"
 	switch n := w.size(); {
@@ -144,7 +154,7 @@ func (s *Service) holdBest(ctx context.Context, caller Caller, key Idempotency, 
 			if !errors.Is(err, errLost) && !db.LockTimedOut(err) {
 				return hold, err
 			}
-			if err := s.soldAs(ctx, req.Event, "/best_available/types", req.Best.wants(choice.Seats)); err != nil {
+			if err := s.soldAs(ctx, req.Event, req.Best.wants(choice.Seats), req.Best.pointer); err != nil {
 				return Hold{}, err
 			}
 			tries++

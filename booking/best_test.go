@@ -88,8 +88,8 @@ func TestBestSeatsHaveTheTypesAskedForAndTheirPrices(t *testing.T) {
 		t.Fatalf("%+v, %v", hold, err)
 	}
 	for typ, code := range map[string]string{"dog": "unknown_type", "member": "type_not_sold"} {
-		_, err = best(ctx, w, Buyer(), booking.BestWish{Types: []booking.TypeCount{{Type: typ, Quantity: 1}}})
-		wantInvalid(t, err, "/best_available/types/0/type", code)
+		_, err = best(ctx, w, Buyer(), booking.BestWish{Types: []booking.TypeCount{{Type: "adult", Quantity: 2}, {Type: typ, Quantity: 1}}})
+		wantInvalid(t, err, "/best_available/types/1/type", code)
 	}
 }
 

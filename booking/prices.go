@@ -207,8 +207,8 @@ func (l PriceList) now(category, typ string) (amount int64, sold bool) {
 	return l.Prices[i].Amount, true
 }
 
-// soldAs refuses wants whose seat is not sold as the type they name. pointer is where they stand in the request.
-func (s *Service) soldAs(ctx context.Context, event seats.EventID, pointer string, wants []seats.Want) error {
+// soldAs refuses wants whose seat is not sold as the type they name. pointer is where the one of an index stands in the request.
+func (s *Service) soldAs(ctx context.Context, event seats.EventID, wants []seats.Want, pointer func(int) string) error {
 	if !slices.ContainsFunc(wants, func(w seats.Want) bool { return w.Type != "" }) {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (s *Service) soldAs(ctx context.Context, event seats.EventID, pointer strin
 	}
 	for i, w := range wants {
 		row := slices.IndexFunc(rows, func(r seats.Row) bool { return r.ID == w.ID })
-		at := fmt.Sprintf("%s/%d/type", pointer, i)
+		at := pointer(i) + "/type"
 		if row < 0 || w.Type == "" {
 			continue
 		}

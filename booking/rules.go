@@ -238,7 +238,7 @@ func (s *Service) refusal(ctx context.Context, err error, caller Caller, event s
 	}
 	refusal := &SeatsError{Seats: losers(caller, event, wants, rows)}
 	if len(refusal.Seats) == 0 {
-		if err := s.soldAs(ctx, event, "/seats", wants); err != nil {
+		if err := s.soldAs(ctx, event, wants, func(i int) string { return fmt.Sprintf("/seats/%d", i) }); err != nil {
 			return answer(err)
 		}
 		return Busy(seats.IDs(wants)) // free again, or free all along for a moment too late
