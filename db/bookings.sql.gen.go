@@ -263,6 +263,8 @@ WITH ev AS (
       AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
       AND ($8::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
     ORDER BY s.id LIMIT $9::integer FOR UPDATE SKIP LOCKED
+), cost AS MATERIALIZED (
+    SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = $1
 ), asked AS (
     SELECT unnest($10::integer[]) AS id, unnest($11::bigint[]) AS fence, unnest($12::bigint[]) AS price,
            unnest($13::text[]) AS type, unnest($14::text[]) AS code
@@ -271,7 +273,7 @@ WITH ev AS (
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
     FROM asked a JOIN seats s ON s.event_id = $1 AND s.id = a.id
-    LEFT JOIN prices_now p ON p.event_id = $1 AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
+    LEFT JOIN cost p ON p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), sold AS (
     UPDATE seats s
     SET buyer = $5::uuid, booking_id = $16::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1

@@ -196,17 +196,19 @@ func (q *Queries) SeatHistory(ctx context.Context, db DBTX, arg SeatHistoryParam
 }
 
 const seatHold = `-- name: SeatHold :many
-WITH asked AS (
-    SELECT unnest($1::integer[]) AS id, unnest($2::bigint[]) AS fence, unnest($3::text[]) AS type
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = $1
+), asked AS (
+    SELECT unnest($2::integer[]) AS id, unnest($3::bigint[]) AS fence, unnest($4::text[]) AS type
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, p.type, p.amount AS price
-    FROM asked a JOIN seats s ON s.event_id = $4 AND s.id = a.id
-    JOIN prices_now p ON p.event_id = $4 AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
+    FROM asked a JOIN seats s ON s.event_id = $1 AND s.id = a.id
+    JOIN cost p ON p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), held AS (
     UPDATE seats s
     SET hold_id = $5, held_until = $6::timestamptz, fence = s.fence + 1
     FROM want w
-    WHERE s.event_id = $4 AND s.id = w.id
+    WHERE s.event_id = $1 AND s.id = w.id
       AND s.buyer IS NULL AND s.block_id IS NULL
       AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
       AND (w.fence < 0 OR s.fence = w.fence) AND (s.area_id IS NOT NULL) = $7::boolean
@@ -214,19 +216,19 @@ WITH asked AS (
     RETURNING s.id, s.section, s.row_label, s.number, w.price, s.fence, w.type
 ), kept AS (
     INSERT INTO hold_seats (event_id, hold_id, seat_id, fence, type, price)
-    SELECT $4, $5, id, fence, type, price FROM held
+    SELECT $1, $5, id, fence, type, price FROM held
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $4, id, fence, 'held', $10::uuid, $5, statement_timestamp() FROM held
+    SELECT $1, id, fence, 'held', $10::uuid, $5, statement_timestamp() FROM held
 )
 SELECT h.id, h.section, h.row_label, h.number, h.price, h.fence, h.type::text AS type FROM held h ORDER BY h.id
 `
 
 type SeatHoldParams struct {
+	EventID    int64
 	Ids        []int32
 	Fences     []int64
 	Types      []string
-	EventID    int64
 	HoldID     *uuid.UUID
 	HeldUntil  time.Time
 	Places     bool
@@ -251,10 +253,10 @@ type SeatHoldRow struct {
 // ask for by their ids; channels: those that the caller may sell, 0 for none.
 func (q *Queries) SeatHold(ctx context.Context, db DBTX, arg SeatHoldParams) ([]SeatHoldRow, error) {
 	rows, err := db.Query(ctx, seatHold,
+		arg.EventID,
 		arg.Ids,
 		arg.Fences,
 		arg.Types,
-		arg.EventID,
 		arg.HoldID,
 		arg.HeldUntil,
 		arg.Places,
@@ -299,6 +301,9 @@ type SeatInsertParams struct {
 }
 
 const seatList = `-- name: SeatList :many
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.amount FROM prices_now p WHERE p.event_id = $3 AND p.type_id = 1
+)
 SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
        l.attributes, l.tags,
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
@@ -308,7 +313,7 @@ SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.am
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
 JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
-LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
+LEFT JOIN cost p ON p.category_id = s.category_id
 WHERE s.event_id = $3 AND s.area_id IS NULL
   AND ($4::text IS NULL OR s.section = $4)
 ORDER BY s.id
@@ -630,9 +635,14 @@ func (q *Queries) SeatUnblock(ctx context.Context, db DBTX, arg SeatUnblockParam
 }
 
 const seatsByID = `-- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.amount FROM prices_now p WHERE p.event_id = $3 AND p.type_id = 1
+)
+SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category,
+       coalesce((SELECT p.amount FROM cost p WHERE p.category_id = s.category_id), 0)::bigint AS price, s.fence,
        s.hold_id, s.held_until, s.buyer, s.area_id, s.channel_id,
-       coalesce(l.attributes, 0)::smallint AS attributes, coalesce(l.tags, '{}')::text[] AS tags,
+       coalesce((SELECT l.attributes FROM spots l WHERE l.event_id = s.event_id AND l.seat_id = s.id), 0)::smallint AS attributes,
+       coalesce((SELECT l.tags FROM spots l WHERE l.event_id = s.event_id AND l.seat_id = s.id), '{}')::text[] AS tags,
        ARRAY(SELECT h.buyer FROM holds h WHERE h.event_id = s.event_id AND h.id = s.hold_id)::uuid[] AS holder, -- none or one
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
@@ -640,8 +650,6 @@ SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category
              WHEN NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean THEN 'blocked'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-LEFT JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
-LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
 WHERE s.event_id = $3 AND s.id = ANY($4::integer[])
 ORDER BY s.id
 `
@@ -673,6 +681,7 @@ type SeatsByIDRow struct {
 	State      string
 }
 
+// What belongs to a seat is looked up by its whole key, row by row: a join could be planned for the whole house.
 func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) ([]SeatsByIDRow, error) {
 	rows, err := db.Query(ctx, seatsByID,
 		arg.Channels,
@@ -717,22 +726,31 @@ func (q *Queries) SeatsByID(ctx context.Context, db DBTX, arg SeatsByIDParams) (
 }
 
 const seatsNear = `-- name: SeatsNear :many
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence, l.attributes, l.tags
-FROM seats lost, seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
-LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
-WHERE lost.event_id = $1 AND lost.id = $2::integer
-  AND s.event_id = $1 AND s.id BETWEEN $3::integer AND $4::integer
-  AND s.area_id IS NULL AND s.category_id = ANY($5::integer[]) AND s.id <> ALL($6::integer[])
-  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND ($7::boolean OR coalesce(s.channel_id, 0) = ANY($8::integer[]))
-  AND (l.attributes & $9::smallint) = 0
-ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)
-LIMIT $10
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.amount FROM prices_now p WHERE p.event_id = $1 AND p.type_id = 1
+), near AS MATERIALIZED (
+    SELECT s.id, s.section, s.row_label, s.number, s.category_id, s.fence,
+           row_number() OVER (ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)) AS place
+    FROM seats lost, seats s
+    WHERE lost.event_id = $1 AND lost.id = $4::integer
+      AND s.event_id = $1 AND s.id BETWEEN $5::integer AND $6::integer
+      AND s.area_id IS NULL AND s.category_id = ANY($7::integer[]) AND s.id <> ALL($8::integer[])
+      AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+      AND ($9::boolean OR coalesce(s.channel_id, 0) = ANY($10::integer[]))
+    ORDER BY place LIMIT 4 * $3::integer
+)
+SELECT n.id, n.section, n.row_label, n.number, c.name AS category,
+       coalesce((SELECT p.amount FROM cost p WHERE p.category_id = n.category_id), 0)::bigint AS price, n.fence,
+       (SELECT l.attributes FROM spots l WHERE l.event_id = $1 AND l.seat_id = n.id)::smallint AS attributes
+FROM near n JOIN categories c ON c.event_id = $1 AND c.id = n.category_id
+WHERE EXISTS (SELECT 1 FROM spots l WHERE l.event_id = $1 AND l.seat_id = n.id AND (l.attributes & $2::smallint) = 0)
+ORDER BY n.place LIMIT $3::integer
 `
 
 type SeatsNearParams struct {
 	EventID    int64
+	NotWith    int16
+	MaxRows    int32
 	Near       int32
 	Lowest     int32
 	Highest    int32
@@ -740,8 +758,6 @@ type SeatsNearParams struct {
 	LeaveOut   []int32
 	AnyChannel bool
 	Channels   []int32
-	NotWith    int16
-	MaxRows    int32
 }
 
 type SeatsNearRow struct {
@@ -753,14 +769,16 @@ type SeatsNearRow struct {
 	Price      int64
 	Fence      int64
 	Attributes int16
-	Tags       []string
 }
 
 // Free seats of one of the given categories around a lost one, nearest first: same row, same section, then by distance. The bounds are
-// parameters, so that the index is asked for them whatever the planner knows. Those that are for others to ask for are left out.
+// parameters, so that the index is asked for them whatever the planner knows. Of the nearest, those that are for others to ask for are
+// left out.
 func (q *Queries) SeatsNear(ctx context.Context, db DBTX, arg SeatsNearParams) ([]SeatsNearRow, error) {
 	rows, err := db.Query(ctx, seatsNear,
 		arg.EventID,
+		arg.NotWith,
+		arg.MaxRows,
 		arg.Near,
 		arg.Lowest,
 		arg.Highest,
@@ -768,8 +786,6 @@ func (q *Queries) SeatsNear(ctx context.Context, db DBTX, arg SeatsNearParams) (
 		arg.LeaveOut,
 		arg.AnyChannel,
 		arg.Channels,
-		arg.NotWith,
-		arg.MaxRows,
 	)
 	if err != nil {
 		return nil, err
@@ -787,7 +803,6 @@ func (q *Queries) SeatsNear(ctx context.Context, db DBTX, arg SeatsNearParams) (
 			&i.Price,
 			&i.Fence,
 			&i.Attributes,
-			&i.Tags,
 		); err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ func (q *Queries) LongStatements(ctx context.Context, db DBTX) error {
 }
 
 const seatsAnalyze = `-- name: SeatsAnalyze :exec
-ANALYZE seats, categories
+ANALYZE seats, spots, categories, prices, ticket_types
 `
 
 // After a house was loaded: the planner would not know of its seats for a minute.

@@ -54,8 +54,8 @@ func ByID(ctx context.Context, conn db.DBTX, event EventID, reach Reach, ids []I
 // nearReach is how many ids around a lost seat are looked at for another: some rows of a house, and a bounded scan of a large one.
 const nearReach = 400
 
-// Near returns up to n free seats within reach around a lost one, of one of the given categories, nearest first. They are not held.
-// Accessible and companion seats are left out: they are for those who ask for them.
+// Near returns up to n free seats within reach around a lost one, of one of the given categories, nearest first and
+// without their tags. They are not held. Accessible and companion seats are left out: they are for those who ask for them.
 func Near(ctx context.Context, conn db.DBTX, event EventID, reach Reach, lost ID, categories []int32, except []ID, n int) ([]Seat, error) {
 	rows, err := queries.SeatsNear(ctx, conn, db.SeatsNearParams{
 		EventID: int64(event), Near: lost, Lowest: lost - min(lost, nearReach), Highest: lost + min(math.MaxInt32-lost, nearReach),
@@ -65,7 +65,7 @@ func Near(ctx context.Context, conn db.DBTX, event EventID, reach Reach, lost ID
 	for i, r := range rows {
 		list[i] = Seat{
 			ID: r.ID, Place: Place{r.Section, r.RowLabel, r.Number}, Price: r.Price, State: Free, Fence: r.Fence, Category: r.Category,
-			Attributes: Attributes(r.Attributes), Tags: r.Tags,
+			Attributes: Attributes(r.Attributes),
 		}
 	}
 	return list, err

@@ -12,7 +12,9 @@ WITH ev AS (
     FROM ev
     WHERE s.event_id = :event AND s.id = :seat AND s.buyer IS NULL AND s.block_id IS NULL
       AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-    RETURNING s.id, s.section, s.row_label, s.number, s.fence, s.price, ev.currency
+    RETURNING s.id, s.section, s.row_label, s.number, s.fence, ev.currency,
+        (SELECT p.amount FROM prices p WHERE p.event_id = :event AND p.category_id = s.category_id AND p.type_id = 1
+         ORDER BY p.starts_at DESC LIMIT 1) AS price
 ), booked AS (
     INSERT INTO bookings (event_id, id, number, buyer, buyer_name, buyer_email, total, currency, created_at)
     SELECT :event, md5(:r::text)::uuid, :r::text, md5(:r::text)::uuid, 'Buyer', 'buyer@example.com', price, currency, statement_timestamp()

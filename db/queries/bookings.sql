@@ -29,6 +29,8 @@ WITH ev AS (
       AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
       AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
     ORDER BY s.id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED
+), cost AS MATERIALIZED (
+    SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = @event_id
 ), asked AS (
     SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@prices::bigint[]) AS price,
            unnest(@types::text[]) AS type, unnest(@codes::text[]) AS code
@@ -37,7 +39,7 @@ WITH ev AS (
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
     FROM asked a JOIN seats s ON s.event_id = @event_id AND s.id = a.id
-    LEFT JOIN prices_now p ON p.event_id = @event_id AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
+    LEFT JOIN cost p ON p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), sold AS (
     UPDATE seats s
     SET buyer = @buyer::uuid, booking_id = @booking_id::uuid, hold_id = NULL, held_until = NULL, fence = s.fence + 1

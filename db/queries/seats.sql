@@ -8,6 +8,9 @@ VALUES (@event_id, @seat_id, @line, @run, @pos, @distance, @x, @y, @attributes, 
 
 -- name: SeatList :many
 -- Numbered seats in id order; areas are counted by EventAvailability. What the caller has no channel for is blocked to them.
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.amount FROM prices_now p WHERE p.event_id = @event_id AND p.type_id = 1
+)
 SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
        l.attributes, l.tags,
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
@@ -17,15 +20,21 @@ SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.am
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
 JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
-LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
+LEFT JOIN cost p ON p.category_id = s.category_id
 WHERE s.event_id = @event_id AND s.area_id IS NULL
   AND (sqlc.narg('section')::text IS NULL OR s.section = sqlc.narg('section'))
 ORDER BY s.id;
 
 -- name: SeatsByID :many
-SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence,
+-- What belongs to a seat is looked up by its whole key, row by row: a join could be planned for the whole house.
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.amount FROM prices_now p WHERE p.event_id = @event_id AND p.type_id = 1
+)
+SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category,
+       coalesce((SELECT p.amount FROM cost p WHERE p.category_id = s.category_id), 0)::bigint AS price, s.fence,
        s.hold_id, s.held_until, s.buyer, s.area_id, s.channel_id,
-       coalesce(l.attributes, 0)::smallint AS attributes, coalesce(l.tags, '{}')::text[] AS tags,
+       coalesce((SELECT l.attributes FROM spots l WHERE l.event_id = s.event_id AND l.seat_id = s.id), 0)::smallint AS attributes,
+       coalesce((SELECT l.tags FROM spots l WHERE l.event_id = s.event_id AND l.seat_id = s.id), '{}')::text[] AS tags,
        ARRAY(SELECT h.buyer FROM holds h WHERE h.event_id = s.event_id AND h.id = s.hold_id)::uuid[] AS holder, -- none or one
        (CASE WHEN s.buyer IS NOT NULL THEN 'booked'
              WHEN s.block_id IS NOT NULL THEN 'blocked'
@@ -33,8 +42,6 @@ SELECT s.id, s.section, s.row_label, s.number, s.category_id, c.name AS category
              WHEN NOT coalesce(s.channel_id, 0) = ANY(@channels::integer[]) AND NOT @any_channel::boolean THEN 'blocked'
              ELSE 'free' END)::text AS state
 FROM seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-LEFT JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
-LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
 WHERE s.event_id = @event_id AND s.id = ANY(@ids::integer[])
 ORDER BY s.id;
 
@@ -48,12 +55,14 @@ ORDER BY id FOR UPDATE;
 -- channel for them, or they are not sold as the type.
 -- fences: the fence a caller saw, or -1; types: "" is the event's first; places: whether they are places of an area, which nobody can
 -- ask for by their ids; channels: those that the caller may sell, 0 for none.
-WITH asked AS (
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = @event_id
+), asked AS (
     SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@types::text[]) AS type
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, p.type, p.amount AS price
     FROM asked a JOIN seats s ON s.event_id = @event_id AND s.id = a.id
-    JOIN prices_now p ON p.event_id = @event_id AND p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
+    JOIN cost p ON p.category_id = s.category_id AND (p.type = a.type OR a.type = '' AND p.type_id = 1)
 ), held AS (
     UPDATE seats s
     SET hold_id = @hold_id, held_until = @held_until::timestamptz, fence = s.fence + 1
@@ -155,19 +164,27 @@ ORDER BY s.id LIMIT @quantity::integer FOR UPDATE;
 
 -- name: SeatsNear :many
 -- Free seats of one of the given categories around a lost one, nearest first: same row, same section, then by distance. The bounds are
--- parameters, so that the index is asked for them whatever the planner knows. Those that are for others to ask for are left out.
-SELECT s.id, s.section, s.row_label, s.number, c.name AS category, coalesce(p.amount, 0)::bigint AS price, s.fence, l.attributes, l.tags
-FROM seats lost, seats s JOIN categories c ON c.event_id = s.event_id AND c.id = s.category_id
-JOIN spots l ON l.event_id = s.event_id AND l.seat_id = s.id
-LEFT JOIN prices_now p ON p.event_id = s.event_id AND p.category_id = s.category_id AND p.type_id = 1
-WHERE lost.event_id = @event_id AND lost.id = @near::integer
-  AND s.event_id = @event_id AND s.id BETWEEN @lowest::integer AND @highest::integer
-  AND s.area_id IS NULL AND s.category_id = ANY(@categories::integer[]) AND s.id <> ALL(@leave_out::integer[])
-  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
-  AND (l.attributes & @not_with::smallint) = 0
-ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)
-LIMIT @max_rows;
+-- parameters, so that the index is asked for them whatever the planner knows. Of the nearest, those that are for others to ask for are
+-- left out.
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.amount FROM prices_now p WHERE p.event_id = @event_id AND p.type_id = 1
+), near AS MATERIALIZED (
+    SELECT s.id, s.section, s.row_label, s.number, s.category_id, s.fence,
+           row_number() OVER (ORDER BY s.section = lost.section DESC, s.row_label = lost.row_label DESC, abs(s.id - lost.id)) AS place
+    FROM seats lost, seats s
+    WHERE lost.event_id = @event_id AND lost.id = @near::integer
+      AND s.event_id = @event_id AND s.id BETWEEN @lowest::integer AND @highest::integer
+      AND s.area_id IS NULL AND s.category_id = ANY(@categories::integer[]) AND s.id <> ALL(@leave_out::integer[])
+      AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+      AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
+    ORDER BY place LIMIT 4 * @max_rows::integer
+)
+SELECT n.id, n.section, n.row_label, n.number, c.name AS category,
+       coalesce((SELECT p.amount FROM cost p WHERE p.category_id = n.category_id), 0)::bigint AS price, n.fence,
+       (SELECT l.attributes FROM spots l WHERE l.event_id = @event_id AND l.seat_id = n.id)::smallint AS attributes
+FROM near n JOIN categories c ON c.event_id = @event_id AND c.id = n.category_id
+WHERE EXISTS (SELECT 1 FROM spots l WHERE l.event_id = @event_id AND l.seat_id = n.id AND (l.attributes & @not_with::smallint) = 0)
+ORDER BY n.place LIMIT @max_rows::integer;
 
 -- name: SeatHistory :many
 SELECT fence, action, actor, ref, at FROM seat_ledger
