@@ -248,6 +248,62 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		[]edit{code("db/tx.go", "commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)", "commit, cancel := context.WithTimeout(ctx, commitTimeout)")},
 	},
 	{
+		"the sale ignores channels", booking,
+		[]string{"TestKeySellsItsChannelsAndNothingElse"},
+		[]edit{{"db/bookings.sql.gen.go", "), sold AS (", "RETURNING", "OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed))", "OR true"}},
+	},
+	{
+		"the hold ignores channels", booking,
+		[]string{"TestKeySellsItsChannelsAndNothingElse"},
+		[]edit{query("seats", "SeatHold", "OR coalesce(s.channel_id, 0) = ANY($9::integer[])", "OR coalesce(s.channel_id, 0) <> ALL($9::integer[]) OR true")},
+	},
+	{
+		"a place is picked whatever its channel", booking,
+		[]string{"TestKeySellsItsChannelsAndNothingElse"},
+		[]edit{
+			query("seats", "SeatPickUnits", "OR coalesce(s.channel_id, 0) = ANY($5::integer[])", "OR coalesce(s.channel_id, 0) = ANY($5::integer[]) OR true"),
+			query("seats", "SeatHold", "OR coalesce(s.channel_id, 0) = ANY($9::integer[])", "OR $8 OR s.area_id IS NOT NULL OR coalesce(s.channel_id, 0) = ANY($9::integer[])"),
+		},
+	},
+	{
+		"the orphan rule does not lock the neighbours", booking,
+		[]string{"TestTwoChoicesSideBySideAreJudgedInTurn"},
+		[]edit{query("seats", "SeatLockStates", "FOR UPDATE", "")},
+	},
+	{
+		"a sale of one seat is not judged", booking,
+		[]string{"TestChoiceThatLeavesASeatAloneIsRefusedWithABetterOne"},
+		[]edit{query("bookings", "Sell", " OR NOT (e.orphan_rule OR e.whole_tables)", " OR true")},
+	},
+	{
+		"a hold is sold at what it costs now", booking,
+		[]string{"TestTierThatEndsBetweenHoldAndConfirm"},
+		[]edit{code("booking/book.go", "sale.Prices = append(sale.Prices, seat.Price)", "sale.Prices = append(sale.Prices, -1)")},
+	},
+	{
+		"a tier that has not begun counts", booking,
+		[]string{"TestTierThatEndsBetweenHoldAndConfirm"},
+		[]edit{code("migrations/00004_halls.sql", "WHERE p.starts_at <= statement_timestamp()\n", "")},
+	},
+	{
+		"a new plan takes seats off without a look at who has them", booking,
+		[]string{"TestNewPlanAndWhoeverHasASeat"},
+		[]edit{code("booking/redraw.go", "\tif len(refusal.Seats) > 0 {", "\tif false {")},
+	},
+	{
+		"a new plan does not lock the event", booking,
+		[]string{"TestSaleUnderWayIsFinishedBeforeANewPlan"},
+		[]edit{
+			query("events", "EventLockForChange", " FOR NO KEY UPDATE", ""),
+			code("booking/redraw.go", "if _, err := seats.Lock(ctx, tx, id, touched); err != nil {", "if err := error(nil); err != nil {"),
+		},
+	},
+	{
+		"the best seats are gone once somebody is about to take them", booking,
+		[]string{"TestSeatsThatOthersAreAboutToTakeAreNotGone"},
+		[]edit{code("booking/best.go", "\t\tcase !taken:", "\t\tcase !taken || taken:")},
+	},
+	{
 		"a mail is queued as often as its row is handed on", "./internal/notify",
 		[]string{"TestARowHandedOnTwiceIsMailedOnce"},
 		[]edit{code("internal/notify/worker.go", "UniqueOpts: river.UniqueOpts{ByArgs: true}", "")},
