@@ -3,6 +3,7 @@ package faulttest
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -240,5 +241,29 @@ func mustURL(t testing.TB, raw string) *url.URL {
 
 // logTo sends a node's log to the test's.
 func logTo(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	w := &testLog{out: t.Output()}
+	t.Cleanup(w.end)
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// testLog writes to a test's output until the test ends. A node that was given up on, because its database stands still, may have
+// something to say after that.
+type testLog struct {
+	mu  sync.Mutex
+	out io.Writer // nil after the end
+}
+
+func (l *testLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out == nil {
+		return len(p), nil
+	}
+	return l.out.Write(p)
+}
+
+func (l *testLog) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out = nil
 }
