@@ -108,7 +108,7 @@ func (s *Service) checkBest(w BestWish) error {
 }
 
 // wish is what the hall is asked for, or why it knows of no such thing.
-func (h *hall) wish(w BestWish, reach seats.Reach) (seats.Wish, error) {
+func (h *hall) wish(w BestWish, channels []int32) (seats.Wish, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	category, known := h.names[w.Category]
@@ -122,9 +122,7 @@ func (h *hall) wish(w BestWish, reach seats.Reach) (seats.Wish, error) {
 	if w.like != nil {
 		wish = likeness(h.drawing, w.like)
 	}
-	if !reach.All {
-		wish.Channels = reach.Channels
-	}
+	wish.Channels = channels
 	return wish, nil
 }
 
@@ -137,20 +135,18 @@ const (
 // holdBest chooses in memory and lets the write decide. Nobody is refused while a fitting choice is left: "none" is said only of what
 // was committed and read after the request came, and whoever keeps losing to other nodes goes into a queue.
 func (s *Service) holdBest(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) (Hold, error) {
-	h := s.halls.of(req.Event)
 	patience := time.NewTimer(bestPatience)
 	defer patience.Stop()
 	for tries := 0; tries < bestTries; {
-		settled := h.nextSettled()
-		v, wish, err := s.look(ctx, caller, h, req)
+		settled := s.halls.of(req.Event).nextSettled()
+		h, v, wish, err := s.look(ctx, caller, req)
 		if err != nil {
 			return Hold{}, err
 		}
 		choice, ok, taken := h.claim(v, wish)
 		switch {
 		case ok:
-			hold, err := s.holdChosen(ctx, caller, key, req, choice)
-			h.settle(choice.Seats, err == nil)
+			hold, err := s.holdChosen(ctx, caller, key, req, h, choice)
 			if !errors.Is(err, errLost) && !db.LockTimedOut(err) {
 				return hold, err
 			}
@@ -174,8 +170,8 @@ func (s *Service) holdBest(ctx context.Context, caller Caller, key Idempotency, 
 }
 
 // look reads what is free for the wish, and refuses what no choice could help: an event that the caller may not know or that does not sell.
-func (s *Service) look(ctx context.Context, caller Caller, h *hall, req HoldRequest) (vacancy, seats.Wish, error) {
-	v, err := h.read(ctx, s.pool)
+func (s *Service) look(ctx context.Context, caller Caller, req HoldRequest) (*hall, vacancy, seats.Wish, error) {
+	h, v, err := s.halls.read(ctx, s.pool, req.Event)
 	if err == nil && !caller.sees(req.Event, v.Organizer, v.Status) {
 		err = ErrNotFound
 	}
@@ -183,20 +179,24 @@ func (s *Service) look(ctx context.Context, caller Caller, h *hall, req HoldRequ
 		err = onSale(v.Status, v.SaleStarted, v.SaleEnded, newSale)
 	}
 	if err != nil {
-		return v, seats.Wish{}, err
+		return h, v, seats.Wish{}, err
 	}
-	reach := caller.reach([]int32{0})
+	channels := []int32{0}
 	if v.Channels {
-		if reach, err = reachOf(ctx, s.pool, caller, req.Event); err != nil {
-			return v, seats.Wish{}, err
+		reach, err := reachOf(ctx, s.pool, caller, req.Event)
+		if err != nil {
+			return h, v, seats.Wish{}, err
 		}
+		channels = reach.Channels
 	}
-	wish, err := h.wish(*req.Best, reach)
-	return v, wish, err
+	wish, err := h.wish(*req.Best, channels)
+	return h, v, wish, err
 }
 
-// holdChosen holds a choice, all of it or none.
-func (s *Service) holdChosen(ctx context.Context, caller Caller, key Idempotency, req HoldRequest, choice seats.Choice) (hold Hold, err error) {
+// holdChosen holds a choice that was claimed, all of it or none.
+func (s *Service) holdChosen(ctx context.Context, caller Caller, key Idempotency, req HoldRequest, h *hall, choice seats.Choice) (hold Hold, err error) {
+	won := false
+	defer func() { h.settle(choice.Seats, won) }() // also after a panic: nobody else would
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		opened, err := s.openHold(ctx, tx, caller, req)
 		if err != nil {
@@ -208,6 +208,7 @@ func (s *Service) holdChosen(ctx context.Context, caller Caller, key Idempotency
 		hold.Together, hold.LastResort = &choice.Together, choice.LastResort
 		return remember(ctx, tx, req.Event, caller, key, hold)
 	})
+	won = err == nil
 	return hold, err
 }
 
@@ -222,7 +223,8 @@ func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency
 		return hold, ctx.Err()
 	}
 	var claims []seats.ID
-	defer func() { h.settle(claims, err == nil) }()
+	won := false
+	defer func() { h.settle(claims, won) }()
 	drawing, layout := h.known()
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		opened, err := s.openHold(ctx, tx, caller, req)
@@ -232,7 +234,7 @@ func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency
 		if err := queries.HallQueue(ctx, tx, int64(req.Event)); err != nil {
 			return fmt.Errorf("wait in the queue: %w", err)
 		}
-		wish, err := h.wish(*req.Best, caller.reach(opened.event.Channels))
+		wish, err := h.wish(*req.Best, opened.event.Channels)
 		if err != nil {
 			return err
 		}
@@ -265,6 +267,7 @@ func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency
 		}
 		return ErrBusy
 	})
+	won = err == nil
 	return hold, err
 }
 

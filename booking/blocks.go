@@ -84,7 +84,7 @@ func lockOwnEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventI
 	if caller.Kind != Organizer {
 		return "", ErrForbidden
 	}
-	event, err := queries.EventLockForSale(ctx, tx, db.EventLockForSaleParams{ID: int64(id), Caller: caller.ID})
+	event, err := queries.EventLockForSale(ctx, tx, db.EventLockForSaleParams{ID: int64(id), Caller: caller.ID, Organizer: true})
 	switch {
 	case db.NotFound(err), err == nil && !caller.knows(id, event.OrganizerID):
 		return "", ErrNotFound

@@ -188,7 +188,7 @@ func allot(ctx context.Context, tx pgx.Tx, event seats.EventID, id int32, list [
 
 // allotPlaces puts places of an area into the channel that are in none. Nothing is sold meanwhile, so too few are too few.
 func (s *Service) allotPlaces(ctx context.Context, tx pgx.Tx, event seats.EventID, id int32, places AreaPlaces) error {
-	wants, err := s.pick(ctx, tx, event, seats.Reach{Channels: []int32{0}}, places, seats.Patient)
+	wants, err := s.pick(ctx, tx, event, []int32{0}, places, seats.Patient)
 	if errors.Is(err, seats.ErrTooFew) {
 		return ErrSoldOut
 	}

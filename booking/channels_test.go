@@ -131,9 +131,38 @@ func TestKeySellsItsChannelsAndNothingElse(t *testing.T) {
 	}
 	wantErr(t, places(other, 20), nil)
 	wantErr(t, places(other, 9), booking.ErrSoldOut)
+	own, err := best(ctx, w, w.Owner, booking.BestWish{Quantity: 20})
+	if err != nil || slices.ContainsFunc(idsOf(own), func(id seats.ID) bool { return id <= 5 }) {
+		t.Errorf("the organizer's best are %v, %v: what is somebody's has to be named", idsOf(own), err)
+	}
+	wantErr(t, places(w.Owner, 9), booking.ErrSoldOut)
 	list, err := w.Service.Channels(ctx, w.Owner, w.Event)
 	if err != nil || len(list) != 1 || list[0].ID != made.ID || list[0].Held != 7 || list[0].Keys[0] != agency.ID {
 		t.Errorf("channels %+v, %v", list, err)
+	}
+}
+
+func TestChannelWithoutKeysIsTheBoxOffice(t *testing.T) {
+	ctx, w := setup(t)
+	channel(t, w, nil)
+	_, err := w.Hold(ctx, Buyer(), 1)
+	refused(t, err, booking.CodeSeatTaken)
+	_, err = w.Hold(ctx, partner(t, w), 1)
+	refused(t, err, booking.CodeSeatTaken)
+	if hold, err := best(ctx, w, w.Owner, booking.BestWish{Quantity: 20}); err != nil || idsOf(hold)[0] != 1 {
+		t.Errorf("the organizer's best are %v, %v", idsOf(hold), err)
+	}
+	for range 30 {
+		if _, err := bookPlaces(t, w, 1); err != nil {
+			wantErr(t, err, booking.ErrSoldOut)
+		}
+	}
+	for _, n := range []int{1, 1} {
+		req := w.Request()
+		req.Seats, req.Places = nil, &booking.AreaPlaces{Area: Floor, Quantity: n}
+		if _, _, err := w.Service.Book(ctx, w.Owner, Key(), req); err != nil {
+			t.Errorf("the last places are the organizer's: %v", err)
+		}
 	}
 }
 

@@ -36,17 +36,51 @@ func (h *halls) of(event seats.EventID) *hall {
 	if h.byEvent == nil {
 		h.byEvent = map[seats.EventID]*hall{}
 	}
-	for other := range h.byEvent {
-		if len(h.byEvent) < maxHalls {
-			break
-		}
-		delete(h.byEvent, other) // whoever is using it goes on with it
-	}
 	made := &hall{
 		event: event, turn: make(chan struct{}, 1), queue: make(chan struct{}, 1), next: newRound(), claims: map[seats.ID]int64{}, settled: make(chan struct{}),
 	}
 	h.byEvent[event] = made
 	return made
+}
+
+// drawn makes room for a hall that has been drawn: only those count, so that whoever names events that do not exist pushes none out.
+func (h *halls) drawn(event seats.EventID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	others := 0
+	for other, known := range h.byEvent {
+		if drawing, _ := known.known(); other == event || drawing == nil {
+			continue
+		}
+		if others++; others >= maxHalls {
+			delete(h.byEvent, other) // whoever is using it goes on with it
+		}
+	}
+}
+
+// forget drops a hall that was never drawn.
+func (h *halls) forget(event seats.EventID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known := h.byEvent[event]; known != nil {
+		if drawing, _ := known.known(); drawing == nil {
+			delete(h.byEvent, event)
+		}
+	}
+}
+
+// read is hall.read of the event's hall, and keeps the number of drawings within bounds.
+func (h *halls) read(ctx context.Context, pool *pgxpool.Pool, event seats.EventID) (*hall, vacancy, error) {
+	of := h.of(event)
+	before, _ := of.known()
+	v, err := of.read(ctx, pool)
+	switch {
+	case err != nil:
+		h.forget(event)
+	case before == nil:
+		h.drawn(event)
+	}
+	return of, v, err
 }
 
 // hall is what this node knows of one event's numbered seats, and which of them its own requests are about to take, so that they do not

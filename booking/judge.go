@@ -93,7 +93,7 @@ func (s *Service) judging(ctx context.Context, caller Caller, event seats.EventI
 		stranded, alone := errors.AsType[*strandedError](err)
 		switch {
 		case errors.Is(err, errUndrawn):
-			if _, err := s.halls.of(event).read(ctx, s.pool); err != nil {
+			if _, _, err := s.halls.read(ctx, s.pool, event); err != nil {
 				return err
 			}
 		case alone:
@@ -117,8 +117,7 @@ func (s *Service) judging(ctx context.Context, caller Caller, event seats.EventI
 // better looks for as many seats in one piece, of the same category if the chosen ones have only one, that leave nobody alone: those
 // nearest to the choice.
 func (s *Service) better(ctx context.Context, caller Caller, event seats.EventID, choice choiceOf) ([]seats.ID, error) {
-	h := s.halls.of(event)
-	v, err := h.read(ctx, s.pool)
+	h, v, err := s.halls.read(ctx, s.pool, event)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +126,7 @@ func (s *Service) better(ctx context.Context, caller Caller, event seats.EventID
 		return nil, err
 	}
 	wish := likeness(v.drawing, choice.ids)
-	wish.Strict = true
-	if !reach.All {
-		wish.Channels = reach.Channels
-	}
+	wish.Strict, wish.Channels = true, reach.Channels
 	return h.chooseInstead(v, wish, choice.own).Seats, nil
 }
 

@@ -32,7 +32,7 @@ func lockEvent(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID, 
 
 // lockVisible is lockEvent for an event in any status that the caller may know.
 func lockVisible(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID) (db.EventLockForSaleRow, error) {
-	event, err := queries.EventLockForSale(ctx, tx, db.EventLockForSaleParams{ID: int64(id), Caller: caller.ID})
+	event, err := queries.EventLockForSale(ctx, tx, db.EventLockForSaleParams{ID: int64(id), Caller: caller.ID, Organizer: caller.Kind == Organizer})
 	switch {
 	case db.NotFound(err), err == nil && !caller.sees(id, event.OrganizerID, event.Status):
 		return event, ErrNotFound
@@ -42,17 +42,16 @@ func lockVisible(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID
 	return event, nil
 }
 
-// reach is what the caller may sell of an event, of which channels are those that it may sell from.
+// reach is what the caller may sell of an event, of which channels are those that it is given seats of without naming them.
 func (c Caller) reach(channels []int32) seats.Reach {
 	return seats.Reach{All: c.Kind == Organizer, Channels: channels}
 }
 
 // reachOf is reach for those who only look.
 func reachOf(ctx context.Context, conn db.DBTX, caller Caller, event seats.EventID) (seats.Reach, error) {
-	if caller.Kind == Organizer {
-		return seats.Reach{All: true}, nil
-	}
-	channels, err := queries.ChannelsAllowed(ctx, conn, db.ChannelsAllowedParams{ID: int64(event), Caller: caller.ID})
+	channels, err := queries.ChannelsAllowed(ctx, conn, db.ChannelsAllowedParams{
+		ID: int64(event), Caller: caller.ID, Organizer: caller.Kind == Organizer,
+	})
 	if err != nil {
 		return seats.Reach{}, fmt.Errorf("read channels: %w", err)
 	}
@@ -147,7 +146,7 @@ func (s *Service) choose(ctx context.Context, tx pgx.Tx, caller Caller, event db
 	id := seats.EventID(event.ID)
 	switch {
 	case of.places != nil:
-		wants, err = s.pick(ctx, tx, id, caller.reach(event.Channels), *of.places, patience)
+		wants, err = s.pick(ctx, tx, id, event.Channels, *of.places, patience)
 		return wants, false, err
 	case judges(event, caller):
 		alone, err = s.judge(ctx, tx, event, choiceOf{ids: seats.IDs(of.wants), lastResort: of.lastResort})
@@ -186,10 +185,10 @@ func (s *Service) choosing(ctx context.Context, fn func(tx pgx.Tx, patience seat
 	return err
 }
 
-// pick chooses free places of the area, looking first where this node found some last.
-func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, reach seats.Reach, places AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
+// pick chooses free places of the area that are in one of the channels, looking first where this node found some last.
+func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, channels []int32, places AreaPlaces, patience seats.Patience) ([]seats.Want, error) {
 	cursor := s.cursor(event, places.Area)
-	ids, err := seats.PickPlaces(ctx, tx, event, places.Area, reach, cursor.ahead(places.Quantity), places.Quantity, patience)
+	ids, err := seats.PickPlaces(ctx, tx, event, places.Area, channels, cursor.ahead(places.Quantity), places.Quantity, patience)
 	if errors.Is(err, seats.ErrTooFew) && patience == seats.Patient {
 		if _, err := queries.AreaGet(ctx, tx, db.AreaGetParams{EventID: int64(event), ID: places.Area}); db.NotFound(err) {
 			return nil, ErrNotFound

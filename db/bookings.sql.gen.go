@@ -254,14 +254,16 @@ WITH ev AS (
     SELECT channel_id FROM own
     UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM own)
     UNION ALL SELECT c.id FROM channels c, ev
-    WHERE c.event_id = $1 AND ev.starts_at - c.release_before <= statement_timestamp() AND NOT EXISTS (SELECT 1 FROM own)
+    WHERE c.event_id = $1 AND NOT EXISTS (SELECT 1 FROM own)
+      AND (ev.starts_at - c.release_before <= statement_timestamp() OR $6::boolean AND NOT EXISTS (
+          SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.channel_id = c.id))
 ), picked AS MATERIALIZED (
     SELECT s.id FROM seats s
-    WHERE s.event_id = $1 AND s.area_id = $6::integer AND s.id >= $7::integer
-      AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $6)
-      AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $6)
+    WHERE s.event_id = $1 AND s.area_id = $7::integer AND s.id >= $8::integer
+      AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $7)
+      AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $7)
       AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-      AND ($8::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
+      AND coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed))
     ORDER BY s.id LIMIT $9::integer FOR UPDATE SKIP LOCKED
 ), cost AS MATERIALIZED (
     SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = $1
@@ -283,7 +285,7 @@ WITH ev AS (
       AND (w.fence < 0 OR s.fence = w.fence)
       AND w.price IS NOT NULL AND ($17::boolean OR ev.payment = 'none' OR w.price = 0)
       AND ($3::uuid IS NOT NULL OR (s.area_id IS NOT NULL) = $18::boolean)
-      AND ($8::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
+      AND ($6::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
       AND CASE WHEN $3::uuid IS NULL THEN s.hold_id IS NULL OR s.held_until <= statement_timestamp()
                ELSE s.hold_id = $3 END
     RETURNING s.id, s.section, s.row_label, s.number, s.fence, w.type, w.code, w.price, ev.currency, ev.timezone
@@ -318,9 +320,9 @@ type SellParams struct {
 	HoldID           *uuid.UUID
 	Judged           bool
 	Buyer            uuid.UUID
+	AnyChannel       bool
 	AreaID           *int32
 	FromSeat         int32
-	AnyChannel       bool
 	Quantity         int32
 	Ids              []int32
 	Fences           []int64
@@ -368,9 +370,9 @@ func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow,
 		arg.HoldID,
 		arg.Judged,
 		arg.Buyer,
+		arg.AnyChannel,
 		arg.AreaID,
 		arg.FromSeat,
-		arg.AnyChannel,
 		arg.Quantity,
 		arg.Ids,
 		arg.Fences,

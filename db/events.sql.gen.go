@@ -113,18 +113,21 @@ const channelsAllowed = `-- name: ChannelsAllowed :one
 SELECT (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
              THEN ARRAY(SELECT k.channel_id FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
              ELSE ARRAY(SELECT 0 UNION ALL SELECT c.id FROM channels c
-                        WHERE c.event_id = $1 AND e.starts_at - c.release_before <= statement_timestamp()) END)::integer[] AS channels
+                        WHERE c.event_id = $1
+                          AND (e.starts_at - c.release_before <= statement_timestamp() OR $3::boolean AND NOT EXISTS (
+                              SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.channel_id = c.id))) END)::integer[] AS channels
 FROM events e WHERE e.id = $1
 `
 
 type ChannelsAllowedParams struct {
-	ID     int64
-	Caller uuid.UUID
+	ID        int64
+	Caller    uuid.UUID
+	Organizer bool
 }
 
 // The channels of EventLockForSale, for those who only look.
 func (q *Queries) ChannelsAllowed(ctx context.Context, db DBTX, arg ChannelsAllowedParams) ([]int32, error) {
-	row := db.QueryRow(ctx, channelsAllowed, arg.ID, arg.Caller)
+	row := db.QueryRow(ctx, channelsAllowed, arg.ID, arg.Caller, arg.Organizer)
 	var channels []int32
 	err := row.Scan(&channels)
 	return channels, err
@@ -443,13 +446,16 @@ SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layo
        (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
              THEN ARRAY(SELECT k.channel_id FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
              ELSE ARRAY(SELECT 0 UNION ALL SELECT c.id FROM channels c
-                        WHERE c.event_id = $1 AND e.starts_at - c.release_before <= statement_timestamp()) END)::integer[] AS channels
+                        WHERE c.event_id = $1
+                          AND (e.starts_at - c.release_before <= statement_timestamp() OR $3::boolean AND NOT EXISTS (
+                              SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.channel_id = c.id))) END)::integer[] AS channels
 FROM events e WHERE e.id = $1 FOR SHARE
 `
 
 type EventLockForSaleParams struct {
-	ID     int64
-	Caller uuid.UUID
+	ID        int64
+	Caller    uuid.UUID
+	Organizer bool
 }
 
 type EventLockForSaleRow struct {
@@ -469,10 +475,10 @@ type EventLockForSaleRow struct {
 }
 
 // Waits for a pause or cancel that is under way, and makes later ones wait for this sale.
-// channels: those whose seats the caller may sell, 0 for none: a key that has channels here those alone, everybody else what is in none
-// or has released itself.
+// channels: those that the caller is given seats of without naming them, 0 for none: a key that has channels here those alone, everybody
+// else what is in none or has released itself, and the organizer what is in channels that no key sells.
 func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, arg EventLockForSaleParams) (EventLockForSaleRow, error) {
-	row := db.QueryRow(ctx, eventLockForSale, arg.ID, arg.Caller)
+	row := db.QueryRow(ctx, eventLockForSale, arg.ID, arg.Caller, arg.Organizer)
 	var i EventLockForSaleRow
 	err := row.Scan(
 		&i.ID,

@@ -450,17 +450,16 @@ WHERE s.event_id = $1 AND s.area_id = $2::integer AND s.id >= $3::integer
   AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $2)
   AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $2)
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND ($4::boolean OR coalesce(s.channel_id, 0) = ANY($5::integer[]))
-ORDER BY s.id LIMIT $6::integer FOR UPDATE SKIP LOCKED
+  AND coalesce(s.channel_id, 0) = ANY($4::integer[])
+ORDER BY s.id LIMIT $5::integer FOR UPDATE SKIP LOCKED
 `
 
 type SeatPickUnitsParams struct {
-	EventID    int64
-	AreaID     int32
-	FromSeat   int32
-	AnyChannel bool
-	Channels   []int32
-	Quantity   int32
+	EventID  int64
+	AreaID   int32
+	FromSeat int32
+	Channels []int32
+	Quantity int32
 }
 
 // Free unnumbered seats of an area from a seat on, passing over those that somebody is writing. The rows are locked by the
@@ -470,7 +469,6 @@ func (q *Queries) SeatPickUnits(ctx context.Context, db DBTX, arg SeatPickUnitsP
 		arg.EventID,
 		arg.AreaID,
 		arg.FromSeat,
-		arg.AnyChannel,
 		arg.Channels,
 		arg.Quantity,
 	)
@@ -498,16 +496,15 @@ WHERE s.event_id = $1 AND s.area_id = $2::integer
   AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $2)
   AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $2)
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND ($3::boolean OR coalesce(s.channel_id, 0) = ANY($4::integer[]))
-ORDER BY s.id LIMIT $5::integer FOR UPDATE
+  AND coalesce(s.channel_id, 0) = ANY($3::integer[])
+ORDER BY s.id LIMIT $4::integer FOR UPDATE
 `
 
 type SeatPickUnitsWaitingParams struct {
-	EventID    int64
-	AreaID     int32
-	AnyChannel bool
-	Channels   []int32
-	Quantity   int32
+	EventID  int64
+	AreaID   int32
+	Channels []int32
+	Quantity int32
 }
 
 // The same, waiting for rows that somebody is writing: only its answer may be "sold out".
@@ -515,7 +512,6 @@ func (q *Queries) SeatPickUnitsWaiting(ctx context.Context, db DBTX, arg SeatPic
 	rows, err := db.Query(ctx, seatPickUnitsWaiting,
 		arg.EventID,
 		arg.AreaID,
-		arg.AnyChannel,
 		arg.Channels,
 		arg.Quantity,
 	)

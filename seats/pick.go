@@ -22,18 +22,18 @@ const (
 	Patient Patience = true
 )
 
-// PickPlaces locks n free places of an area within reach and returns their ids in ascending order. A hasty pick looks from the cursor to
+// PickPlaces locks n free places of an area that are in one of the channels, 0 for none, and returns their ids in ascending order. A hasty pick looks from the cursor to
 // the end and then through the whole area. ErrTooFew of a hasty pick may be wrong, as others may roll back; that of a patient one is
 // "sold out", or no such area.
-func PickPlaces(ctx context.Context, tx pgx.Tx, event EventID, area int32, reach Reach, cursor ID, n int, patience Patience) ([]ID, error) {
+func PickPlaces(ctx context.Context, tx pgx.Tx, event EventID, area int32, channels []int32, cursor ID, n int, patience Patience) ([]ID, error) {
 	if patience == Patient {
 		ids, err := queries.SeatPickUnitsWaiting(ctx, tx, db.SeatPickUnitsWaitingParams{
-			EventID: int64(event), AreaID: area, AnyChannel: reach.All, Channels: reach.Channels, Quantity: int32(n),
+			EventID: int64(event), AreaID: area, Channels: channels, Quantity: int32(n),
 		})
 		return enough(ids, n, err)
 	}
 	p := db.SeatPickUnitsParams{
-		EventID: int64(event), AreaID: area, FromSeat: cursor, AnyChannel: reach.All, Channels: reach.Channels, Quantity: int32(n),
+		EventID: int64(event), AreaID: area, FromSeat: cursor, Channels: channels, Quantity: int32(n),
 	}
 	ids, err := queries.SeatPickUnits(ctx, tx, p)
 	if err == nil && len(ids) < n && cursor > 0 {

@@ -20,14 +20,16 @@ WITH ev AS (
     SELECT channel_id FROM own
     UNION ALL SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM own)
     UNION ALL SELECT c.id FROM channels c, ev
-    WHERE c.event_id = @event_id AND ev.starts_at - c.release_before <= statement_timestamp() AND NOT EXISTS (SELECT 1 FROM own)
+    WHERE c.event_id = @event_id AND NOT EXISTS (SELECT 1 FROM own)
+      AND (ev.starts_at - c.release_before <= statement_timestamp() OR @any_channel::boolean AND NOT EXISTS (
+          SELECT 1 FROM channel_keys k WHERE k.event_id = @event_id AND k.channel_id = c.id))
 ), picked AS MATERIALIZED (
     SELECT s.id FROM seats s
     WHERE s.event_id = @event_id AND s.area_id = sqlc.narg('area_id')::integer AND s.id >= @from_seat::integer
       AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id'))
       AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id'))
       AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-      AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)))
+      AND coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed))
     ORDER BY s.id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED
 ), cost AS MATERIALIZED (
     SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = @event_id

@@ -57,15 +57,17 @@ LIMIT @max_rows;
 
 -- name: EventLockForSale :one
 -- Waits for a pause or cancel that is under way, and makes later ones wait for this sale.
--- channels: those whose seats the caller may sell, 0 for none: a key that has channels here those alone, everybody else what is in none
--- or has released itself.
+-- channels: those that the caller is given seats of without naming them, 0 for none: a key that has channels here those alone, everybody
+-- else what is in none or has released itself, and the organizer what is in channels that no key sells.
 SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.whole_tables, e.order_limit,
        (e.sale_starts_at <= statement_timestamp())::boolean AS sale_started,
        (e.sale_ends_at <= statement_timestamp())::boolean AS sale_ended,
        (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.key_id = @caller)
              THEN ARRAY(SELECT k.channel_id FROM channel_keys k WHERE k.event_id = @id AND k.key_id = @caller)
              ELSE ARRAY(SELECT 0 UNION ALL SELECT c.id FROM channels c
-                        WHERE c.event_id = @id AND e.starts_at - c.release_before <= statement_timestamp()) END)::integer[] AS channels
+                        WHERE c.event_id = @id
+                          AND (e.starts_at - c.release_before <= statement_timestamp() OR @organizer::boolean AND NOT EXISTS (
+                              SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.channel_id = c.id))) END)::integer[] AS channels
 FROM events e WHERE e.id = @id FOR SHARE;
 
 -- name: EventLockForChange :one
@@ -80,7 +82,9 @@ UPDATE events SET layout = layout + 1 WHERE id = @id;
 SELECT (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.key_id = @caller)
              THEN ARRAY(SELECT k.channel_id FROM channel_keys k WHERE k.event_id = @id AND k.key_id = @caller)
              ELSE ARRAY(SELECT 0 UNION ALL SELECT c.id FROM channels c
-                        WHERE c.event_id = @id AND e.starts_at - c.release_before <= statement_timestamp()) END)::integer[] AS channels
+                        WHERE c.event_id = @id
+                          AND (e.starts_at - c.release_before <= statement_timestamp() OR @organizer::boolean AND NOT EXISTS (
+                              SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.channel_id = c.id))) END)::integer[] AS channels
 FROM events e WHERE e.id = @id;
 
 -- name: EventUpdate :one

@@ -149,7 +149,7 @@ WHERE s.event_id = @event_id AND s.area_id = @area_id::integer AND s.id >= @from
   AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
   AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
+  AND coalesce(s.channel_id, 0) = ANY(@channels::integer[])
 ORDER BY s.id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED;
 
 -- name: SeatPickUnitsWaiting :many
@@ -159,7 +159,7 @@ WHERE s.event_id = @event_id AND s.area_id = @area_id::integer
   AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
   AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
   AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND (@any_channel::boolean OR coalesce(s.channel_id, 0) = ANY(@channels::integer[]))
+  AND coalesce(s.channel_id, 0) = ANY(@channels::integer[])
 ORDER BY s.id LIMIT @quantity::integer FOR UPDATE;
 
 -- name: SeatsNear :many
