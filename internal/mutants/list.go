@@ -55,7 +55,7 @@ var mutants = []mutant{
 	{
 		"the sale does not ask for an owner", booking,
 		[]string{"TestLateSaleOfOneSeatFindsItTaken"},
-		[]edit{query("bookings", "Sell", "s.buyer IS NULL AND ", "")},
+		[]edit{{"db/bookings.sql.gen.go", "), sold AS (", "RETURNING", "s.buyer IS NULL AND ", ""}},
 	},
 	{
 		"the hold does not ask for an owner", booking,
@@ -133,7 +133,7 @@ var mutants = []mutant{
 			code("db/bookings.sql.gen.go", "\trows, err := db.Query(ctx, sell,", `
 	sell := sell
 	if lockmgr.SaidYes {
-		sell = strings.Replace(sell, "s.buyer IS NULL AND ", "", 1)
+		sell = strings.ReplaceAll(sell, "s.buyer IS NULL AND ", "")
 	}
 	rows, err := db.Query(ctx, sell,`),
 		},
@@ -195,7 +195,7 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 	{
 		"places are picked without their rows", booking,
 		[]string{"TestPlacesOfAnAreaSellOutExactly"},
-		[]edit{query("seats", "SeatPickUnits", " FOR UPDATE SKIP LOCKED", "")},
+		[]edit{query("seats", "SeatPickUnits", " FOR UPDATE SKIP LOCKED", ""), query("bookings", "Sell", " FOR UPDATE SKIP LOCKED", "")},
 	},
 	{
 		"a sale of one seat does not lock the event", booking,
@@ -261,7 +261,7 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		"a place is picked whatever its channel", booking,
 		[]string{"TestKeySellsItsChannelsAndNothingElse"},
 		[]edit{
-			query("seats", "SeatPickUnits", "OR coalesce(s.channel_id, 0) = ANY($5::integer[])", "OR coalesce(s.channel_id, 0) = ANY($5::integer[]) OR true"),
+			query("seats", "SeatPickUnits", "coalesce(s.channel_id, 0) = ANY($4::integer[])", "(coalesce(s.channel_id, 0) = ANY($4::integer[]) OR true)"),
 			query("seats", "SeatHold", "OR coalesce(s.channel_id, 0) = ANY($9::integer[])", "OR $8 OR s.area_id IS NOT NULL OR coalesce(s.channel_id, 0) = ANY($9::integer[])"),
 		},
 	},
