@@ -154,6 +154,15 @@ func readPrices(ctx context.Context, conn db.DBTX, event seats.EventID) (PriceLi
 	return list, nil
 }
 
+// Prices returns the price list of an event that the caller may know.
+func (s *Service) Prices(ctx context.Context, caller Caller, event seats.EventID) (PriceList, error) {
+	if _, err := s.EventHead(ctx, caller, event); err != nil {
+		return PriceList{}, err
+	}
+	list, err := readPrices(ctx, s.pool, event)
+	return list, answer(err)
+}
+
 // SetPrices replaces the price list of the organizer's event. Types that it has keep their places at the head of list.Types: what was
 // sold as one stays named. Live holds keep the prices they promised.
 func (s *Service) SetPrices(ctx context.Context, caller Caller, event seats.EventID, list PriceList) (PriceList, error) {

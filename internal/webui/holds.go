@@ -26,6 +26,7 @@ type offer struct {
 	Choices  []choice
 	Area     int32
 	Quantity int
+	Type     string // the ticket type, "" for the event's first
 	Button   string
 }
 
@@ -56,7 +57,40 @@ func (v *visit) places() (*booking.AreaPlaces, error) {
 	if err != nil {
 		return nil, errQuantity
 	}
-	return &booking.AreaPlaces{Area: int32(area), Quantity: quantity}, nil
+	return &booking.AreaPlaces{Area: int32(area), Quantity: quantity, Type: v.form.Get("type")}, nil
+}
+
+// best is the form's wish for the best seats; nil if it has none. A ticket type of which nobody wants any is left out.
+func (v *visit) best() (*booking.BestWish, error) {
+	if !v.form.Has("best") {
+		return nil, nil
+	}
+	wish := &booking.BestWish{Category: v.form.Get("category"), Together: v.form.Has("together")}
+	number := func(text string) (n int, err error) {
+		if text == "" {
+			return 0, nil
+		}
+		if n, err = strconv.Atoi(text); err != nil || n < 0 {
+			return 0, errQuantity
+		}
+		return n, nil
+	}
+	types, counts := v.form["type"], v.form["quantity"]
+	if len(counts) > maxChoice || len(types) > 0 && len(types) != len(counts) {
+		return nil, errForm
+	}
+	for i, text := range counts {
+		n, err := number(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(types) == 0:
+			wish.Quantity = n
+		case n > 0:
+			wish.Types = append(wish.Types, booking.TypeCount{Type: types[i], Quantity: n})
+		}
+	}
+	return wish, nil
 }
 
 var (
@@ -78,14 +112,23 @@ func (u *UI) hold(v *visit) error {
 	if req.Places, err = v.places(); err != nil {
 		return err
 	}
+	if req.Best, err = v.best(); err != nil {
+		return err
+	}
+	if req.Best != nil {
+		req.Places = nil
+	}
 	ids, err := v.seats("seat")
 	if err != nil {
 		return err
 	}
-	if len(ids) == 0 && req.Places == nil {
+	if len(ids) == 0 && req.Places == nil && req.Best == nil {
 		return errNoChoice
 	}
 	req.Seats = seats.Any(ids...)
+	for i := range req.Seats {
+		req.Seats[i].Type = v.form.Get("type")
+	}
 	key, err := v.key()
 	if err != nil {
 		return err
@@ -102,6 +145,9 @@ func (u *UI) hold(v *visit) error {
 		return err
 	}
 	u.remember(v, hold.ID)
+	if hold.Together != nil && !*hold.Together {
+		return v.goTo(holdURL(hold.ID) + "?apart")
+	}
 	return v.goTo(holdURL(hold.ID))
 }
 
@@ -124,6 +170,8 @@ type holdPage struct {
 	booking.Hold
 	EventHead  booking.Event
 	Payable    bool
+	Apart      bool // they were asked for together, and are not
+	Typed      bool // not all of the tickets are of one type
 	Name       string
 	NameFault  string
 	Email      string
@@ -143,7 +191,7 @@ func (u *UI) showHold(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return u.writeHold(v, http.StatusOK, holdPage{Hold: hold})
+	return u.writeHold(v, http.StatusOK, holdPage{Hold: hold, Apart: v.query.Has("apart")})
 }
 
 // writeHold completes a page about a hold and writes it. One that has run out is 410 whatever was asked of it.
@@ -152,6 +200,7 @@ func (u *UI) writeHold(v *visit, status int, page holdPage) (err error) {
 		return v.goTo(bookingURL(*page.Booking))
 	}
 	v.back = eventURL(page.Event)
+	page.Typed = slices.ContainsFunc(page.Seats, func(s booking.HeldSeat) bool { return s.Type != page.Seats[0].Type })
 	name, title := "hold", "Your seats"
 	if page.Status == booking.HoldOpen {
 		if page.EventHead, err = u.Booking.EventHead(v.Request().Context(), v.caller, page.Event); err != nil {

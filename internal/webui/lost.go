@@ -17,6 +17,9 @@ func (u *UI) lost(v *visit, event seats.EventID, asked []seats.ID, refusal *book
 	if refusal.Code == booking.CodeSeatUnknown {
 		return refusal
 	}
+	if refusal.Code == booking.CodeSeatAlone {
+		return u.alone(v, event, refusal)
+	}
 	house, err := u.Booking.SeatsByID(v.Request().Context(), v.caller, event, asked)
 	if err != nil {
 		return err
@@ -27,7 +30,7 @@ func (u *UI) lost(v *visit, event seats.EventID, asked []seats.ID, refusal *book
 	}
 	n := notice{Text: story(gone, house.Event.Timezone)}
 	here := gone[0].Section
-	o := &offer{Event: house.Event}
+	o := &offer{Event: house.Event, Type: v.form.Get("type")}
 	if refusal.Code == booking.CodeSeatBusy {
 		v.Response().Header().Set(echo.HeaderRetryAfter, "1")
 		o.Choices, o.Button = stillFree(house.Seats, nil), "Try again"
@@ -56,6 +59,26 @@ func (u *UI) lost(v *visit, event seats.EventID, asked []seats.ID, refusal *book
 	return u.render(v, http.StatusConflict, "notice", n.Title, n)
 }
 
+// alone says which seats a choice would leave alone, and offers the better one.
+func (u *UI) alone(v *visit, event seats.EventID, refusal *booking.SeatsError) error {
+	head, err := u.Booking.EventHead(v.Request().Context(), v.caller, event)
+	if err != nil {
+		return err
+	}
+	here := refusal.Seats[0].Section
+	left := crowdOf(placesOf(refusal.Seats, func(l booking.LostSeat) seats.Place { return l.Place }), here)
+	o := &offer{Event: head, Button: "Take these seats", Type: v.form.Get("type")}
+	for _, s := range refusal.Alternatives {
+		o.Choices = append(o.Choices, choice{s, true})
+	}
+	n := notice{Title: left.Names + " would be left alone.", Offer: o, Links: []link{backTo(v.back)}}
+	n.Text = []string{"Hardly anybody comes for a single seat between others, so this event asks to leave none."}
+	if better := crowdOf(placesOf(o.Choices, placeOfChoice), here); better.Names != "" {
+		n.Text = append(n.Text, fmt.Sprintf("%s, same price, %s free.", better.Names, better.Is()))
+	}
+	return u.render(v, http.StatusConflict, "notice", n.Title, n)
+}
+
 // busy offers to ask once more for places of an area that somebody is in front of: there are no seats to name.
 func (u *UI) busy(v *visit, event seats.EventID, places booking.AreaPlaces) error {
 	head, err := u.Booking.EventHead(v.Request().Context(), v.caller, event)
@@ -63,7 +86,7 @@ func (u *UI) busy(v *visit, event seats.EventID, places booking.AreaPlaces) erro
 		return err
 	}
 	n := refusals["busy"].notice()
-	n.Offer = &offer{Event: head, Area: places.Area, Quantity: places.Quantity, Button: "Try again"}
+	n.Offer = &offer{Event: head, Area: places.Area, Quantity: places.Quantity, Type: places.Type, Button: "Try again"}
 	n.Links = []link{backTo(v.back)}
 	v.Response().Header().Set(echo.HeaderRetryAfter, "1")
 	return u.render(v, http.StatusConflict, "notice", n.Title, n)

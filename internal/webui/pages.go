@@ -80,8 +80,11 @@ type part struct {
 	Total int64
 }
 
-// legend is a category with its price.
-type legend struct{ Name, Price string }
+// legend is a category with its price: of the first ticket type, and in Lines of the others and of tiers to come.
+type legend struct {
+	Name, Price string
+	Lines       []string
+}
 
 type eventPage struct {
 	booking.Event
@@ -91,7 +94,12 @@ type eventPage struct {
 	Areas    []part
 	Legend   []legend
 	Left     int64
+	Types    []string // of tickets; none if there is only one
+	Most     int      // seats of one wish for the best
 }
+
+// mostWished is how many seats the form for the best seats offers; the domain's limit is what counts.
+const mostWished = 20
 
 // event shows what an event is and what of it is left.
 func (u *UI) event(v *visit) error {
@@ -103,7 +111,10 @@ func (u *UI) event(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page := eventPage{Event: detail.Event, Legend: legendOf(detail)}
+	page := eventPage{Event: detail.Event, Legend: legendOf(detail), Types: typesOf(detail.PriceList), Most: mostWished}
+	if detail.OrderLimit != nil {
+		page.Most = min(page.Most, *detail.OrderLimit)
+	}
 	page.Open, page.Sale = onSale(detail.Event)
 	for _, p := range partsOf(detail) {
 		page.Left += p.Free
@@ -151,9 +162,36 @@ func legendOf(detail booking.EventDetail) (list []legend) {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(slices.Max(byName[b]), slices.Max(byName[a])) })
 	for _, name := range names {
-		list = append(list, legend{name, prices(byName[name], detail.Currency)})
+		list = append(list, legend{name, prices(byName[name], detail.Currency), priceLines(detail, name)})
 	}
 	return list
+}
+
+// typesOf are the ticket types of an event that has several.
+func typesOf(list booking.PriceList) []string {
+	if len(list.Types) < 2 {
+		return nil
+	}
+	return list.Types
+}
+
+// priceLines say what a category costs as the other ticket types, and from when on it costs something else.
+func priceLines(detail booking.EventDetail, category string) (lines []string) {
+	for _, p := range detail.Prices {
+		later := p.From != nil && p.From.After(detail.ServerTime)
+		if p.Category != category || !p.Current && !later || p.Current && p.Type == detail.Types[0] {
+			continue
+		}
+		line := money.Format(p.Amount, detail.Currency)
+		if len(detail.Types) > 1 {
+			line = p.Type + " " + line
+		}
+		if later {
+			line += " from " + when(*p.From, detail.Timezone)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func eventURL(id seats.EventID) string { return "/events/" + id.String() }
@@ -162,11 +200,30 @@ func sectionURL(id seats.EventID, section string) string {
 	return eventURL(id) + "/seats?" + url.Values{"section": {section}}.Encode()
 }
 
-// chip is a seat to tick. Word is its state, or its price where its row has several.
+// chip is a seat to tick. Word is its state, or its price where its row has several; Notes are what else there is to know of it.
 type chip struct {
 	seats.Seat
-	Word string
-	Free bool
+	Word  string
+	Notes []string
+	Free  bool
+}
+
+// notes of a seat, in words.
+func notes(a seats.Attributes) (list []string) {
+	for _, n := range []struct {
+		has  seats.Attributes
+		word string
+	}{
+		{seats.Accessible, "accessible"},
+		{seats.Companion, "companion"},
+		{seats.RestrictedView, "restricted view"},
+		{seats.WholeTable, "whole table"},
+	} {
+		if a.Has(n.has) {
+			list = append(list, n.word)
+		}
+	}
+	return list
 }
 
 type rowOfSeats struct {
@@ -180,6 +237,7 @@ type sectionPage struct {
 	Section string
 	Sale    string
 	Open    bool
+	Types   []string // of tickets; none if there is only one
 	Rows    []rowOfSeats
 	More    string // address of the rows behind
 }
@@ -215,7 +273,11 @@ func (u *UI) section(v *visit) error {
 	if len(rows) == 0 {
 		return booking.ErrNotFound
 	}
-	page := sectionPage{Event: house.Event, Section: name, Rows: rows}
+	detail, err := u.Booking.Prices(v.Request().Context(), v.caller, id)
+	if err != nil {
+		return err
+	}
+	page := sectionPage{Event: house.Event, Section: name, Rows: rows, Types: typesOf(detail)}
 	page.Open, page.Sale = onSale(house.Event)
 	lastRow := rows[len(rows)-1].Chips
 	if last := lastRow[len(lastRow)-1].ID; last < house.Seats[len(house.Seats)-1].ID {
@@ -275,7 +337,7 @@ func rowOf(row []seats.Seat, currency string, mine map[seats.ID]bool) rowOfSeats
 	r := rowOfSeats{Label: row[0].Row, Price: prices(all, currency)}
 	several := slices.Min(all) != slices.Max(all)
 	for _, s := range row {
-		c := chip{Seat: s, Word: words[s.State], Free: s.State == seats.Free}
+		c := chip{Seat: s, Word: words[s.State], Notes: notes(s.Attributes), Free: s.State == seats.Free}
 		switch {
 		case s.State == seats.Held && mine[s.ID]:
 			c.State, c.Word = yours, string(yours)

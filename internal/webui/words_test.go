@@ -2,6 +2,7 @@ package webui
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,14 +93,22 @@ func TestALargeSectionIsShownInPagesOfWholeRows(t *testing.T) {
 
 func TestEveryRefusalInWordsIsOneOfTheAPI(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("../httpapi/errors.go")
+	var source strings.Builder
+	files, err := filepath.Glob("../../booking/*.go") // the rules that a form can break
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, file := range append(files, "../httpapi/errors.go") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(text)
+	}
 	ours := []string{"no_choice", "no_quantity"}
-	domains := []string{booking.CodeSeatUnknown, booking.CodeSeatBusy, booking.CodeSeatTaken, booking.CodeSeatYours, booking.CodeStaleFence}
+	domains := []string{booking.CodeSeatUnknown, booking.CodeSeatBusy, booking.CodeSeatTaken, booking.CodeSeatYours, booking.CodeStaleFence, booking.CodeSeatAlone}
 	for code, p := range refusals {
-		if !strings.Contains(string(source), strconv.Quote(code)) && !slices.Contains(append(ours, domains...), code) {
+		if !strings.Contains(source.String(), strconv.Quote(code)) && !slices.Contains(append(ours, domains...), code) {
 			t.Errorf("no answer has the code %s", code)
 		}
 		if p.title == "" || !strings.HasSuffix(p.text, ".") {
