@@ -66,7 +66,7 @@ func keyOf(spec booking.NewEvent) booking.Idempotency {
 	return booking.Idempotency{Key: name, Fingerprint: sum[:]}
 }
 
-// events are two evenings, some weeks from now.
+// events are two evenings, some weeks from now: one in the theatre with reduced tickets, one in the arena.
 func events(now time.Time) ([]booking.NewEvent, error) {
 	place, err := time.LoadLocation(zone)
 	if err != nil {
@@ -78,6 +78,10 @@ func events(now time.Time) ([]booking.NewEvent, error) {
 	}
 	theatre := booking.NewEvent{
 		Name: "The Glass Harbour", Venue: "Theater am Kanal, Berlin", StartsAt: evening(0, 19, 30), House: Theatre(),
+	}
+	theatre.Types = []string{"adult", "reduced"}
+	for _, c := range theatre.House.Categories {
+		theatre.Prices = append(theatre.Prices, booking.Price{Category: c.Name, Type: "reduced", Amount: c.Price * 6 / 10})
 	}
 	arena := booking.NewEvent{
 		Name: "Northern Lights Tour", Venue: "Spree Arena, Berlin", StartsAt: evening(1, 20, 0), House: Arena(),
