@@ -202,6 +202,9 @@ func (s *Service) holdChosen(ctx context.Context, caller Caller, key Idempotency
 		if err != nil {
 			return err
 		}
+		if err := queries.HallEnter(ctx, tx, int64(req.Event)); err != nil {
+			return fmt.Errorf("enter the hall: %w", err)
+		}
 		if hold, err = opened.lockAndTake(ctx, tx, caller, req.Best.wants(choice.Seats)); err != nil {
 			return err
 		}
@@ -212,8 +215,8 @@ func (s *Service) holdChosen(ctx context.Context, caller Caller, key Idempotency
 	return hold, err
 }
 
-// holdQueued chooses inside its transaction, at the head of a queue of those who have lost too often, and again when somebody who came
-// another way was quicker. It keeps no seat's row while it reads: each try is undone as a whole.
+// holdQueued chooses inside its transaction, while nobody else who wants the best is writing, and again when somebody who named seats was
+// quicker. It keeps no seat's row while it reads: each try is undone as a whole.
 func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) (hold Hold, err error) {
 	h := s.halls.of(req.Event)
 	select {

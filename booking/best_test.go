@@ -130,24 +130,36 @@ func TestWishThatNobodyCanHaveIsRefused(t *testing.T) {
 }
 
 func TestCrowdFillsTheHouseInGroupsWithoutAFalseRefusal(t *testing.T) {
-	const rows, width, buyers = 200, 40, 160
+	w := hall(t, 200, 40)
+	crowdFills(t, w, 200, 40, 160, w)
+}
+
+// TestCrowdOnThreeNodesFillsTheHouse: nodes know nothing of what the others are about to take, and meet in the database.
+func TestCrowdOnThreeNodesFillsTheHouse(t *testing.T) {
+	w := hall(t, 50, 40)
+	nodes := []World{w, w, w}
+	for i := range nodes {
+		nodes[i].Service = booking.New(w.Pool, booking.DefaultLimits)
+	}
+	crowdFills(t, w, 50, 40, 96, nodes...)
+}
+
+// crowdFills has buyers take groups of two to six, each on one of the nodes, until nothing fits any more.
+func crowdFills(t *testing.T, w World, rows, width, buyers int, nodes ...World) {
+	t.Helper()
 	ctx := t.Context()
-	w := hall(t, rows, width)
 	var (
 		mu   sync.Mutex
 		took []time.Duration
 		sold = map[seats.ID]bool{}
-		left atomic.Int32
 		all  sync.WaitGroup
 	)
-	left.Store(buyers)
 	for n := range buyers {
 		all.Go(func() {
-			defer left.Add(-1)
 			random := rand.New(rand.NewPCG(uint64(n), 1))
 			for size := 2 + random.IntN(5); ; {
 				start := time.Now()
-				hold, err := best(ctx, w, Buyer(), booking.BestWish{Quantity: size, Together: true})
+				hold, err := best(ctx, nodes[n%len(nodes)], Buyer(), booking.BestWish{Quantity: size, Together: true})
 				mu.Lock()
 				took = append(took, time.Since(start))
 				mu.Unlock()

@@ -9,6 +9,16 @@ import (
 	"context"
 )
 
+const hallEnter = `-- name: HallEnter :exec
+SELECT pg_advisory_xact_lock_shared($1)
+`
+
+// Those who chose in memory write side by side.
+func (q *Queries) HallEnter(ctx context.Context, db DBTX, eventID int64) error {
+	_, err := db.Exec(ctx, hallEnter, eventID)
+	return err
+}
+
 const hallLayout = `-- name: HallLayout :one
 SELECT layout FROM events WHERE id = $1
 `
@@ -24,7 +34,7 @@ const hallQueue = `-- name: HallQueue :exec
 SELECT pg_advisory_xact_lock($1)
 `
 
-// Those who have lost several times stand in a queue of their own, so that they do not lose to one another.
+// Those who have lost several times write alone: they wait for all who have entered, and nobody enters meanwhile.
 func (q *Queries) HallQueue(ctx context.Context, db DBTX, eventID int64) error {
 	_, err := db.Exec(ctx, hallQueue, eventID)
 	return err

@@ -21,6 +21,10 @@ FROM events e WHERE e.id = @event_id;
 -- name: HallLayout :one
 SELECT layout FROM events WHERE id = @event_id;
 
+-- name: HallEnter :exec
+-- Those who chose in memory write side by side.
+SELECT pg_advisory_xact_lock_shared(@event_id);
+
 -- name: HallQueue :exec
--- Those who have lost several times stand in a queue of their own, so that they do not lose to one another.
+-- Those who have lost several times write alone: they wait for all who have entered, and nobody enters meanwhile.
 SELECT pg_advisory_xact_lock(@event_id);
