@@ -132,11 +132,33 @@ func (s *Service) createChannel(ctx context.Context, tx pgx.Tx, caller Caller, e
 			return Channel{}, err
 		}
 	}
-	return channelChanged(ctx, tx, caller, auditChannelCreated, event, id, made)
+	detail := channelDetail{Name: &made.Name, ReleaseBefore: wholeSeconds(made.ReleaseBefore), Keys: len(made.Keys), Add: made.Seats}
+	if made.Places != nil {
+		detail.Places = made.Places.Quantity
+	}
+	return channelChanged(ctx, tx, caller, auditChannelCreated, event, id, detail)
+}
+
+// channelDetail is what the audit log keeps of a change: what it named, and how many keys there are if it named them.
+type channelDetail struct {
+	Name          *string    `json:"name,omitempty"`
+	ReleaseBefore *int64     `json:"release_before_seconds,omitempty"`
+	Keys          int        `json:"keys,omitempty"`
+	Add           []seats.ID `json:"add,omitempty"`
+	Drop          []seats.ID `json:"drop,omitempty"`
+	Places        int        `json:"places,omitempty"`
+}
+
+func wholeSeconds(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	n := int64(d.Seconds())
+	return &n
 }
 
 // channelChanged ends every change of a channel: nodes learn of it, the log keeps it, and it is read as it is now.
-func channelChanged(ctx context.Context, tx pgx.Tx, caller Caller, action string, event seats.EventID, id int32, detail any) (Channel, error) {
+func channelChanged(ctx context.Context, tx pgx.Tx, caller Caller, action string, event seats.EventID, id int32, detail channelDetail) (Channel, error) {
 	if err := queries.EventRedrawn(ctx, tx, int64(event)); err != nil {
 		return Channel{}, fmt.Errorf("number layout: %w", err)
 	}
@@ -251,7 +273,11 @@ func updateChannel(ctx context.Context, tx pgx.Tx, caller Caller, event seats.Ev
 	if err := allot(ctx, tx, event, id, change.Add); err != nil {
 		return Channel{}, err
 	}
-	return channelChanged(ctx, tx, caller, auditChannelChanged, event, id, change)
+	detail := channelDetail{Name: change.Name, ReleaseBefore: wholeSeconds(change.ReleaseBefore), Add: change.Add, Drop: change.Drop}
+	if change.Keys != nil {
+		detail.Keys = len(*change.Keys)
+	}
+	return channelChanged(ctx, tx, caller, auditChannelChanged, event, id, detail)
 }
 
 // DeleteChannel returns the seats of a channel to the open sale. What is sold or held stays so.
@@ -280,7 +306,7 @@ func (s *Service) DeleteChannel(ctx context.Context, caller Caller, event seats.
 		if n == 0 {
 			return ErrNotFound
 		}
-		_, err = channelChanged(ctx, tx, caller, auditChannelRemoved, event, id, struct{}{})
+		_, err = channelChanged(ctx, tx, caller, auditChannelRemoved, event, id, channelDetail{})
 		return err
 	}))
 }
