@@ -189,7 +189,7 @@ func (s *Service) sellPlace(ctx context.Context, sale seats.Sale, places AreaPla
 		cursor.reset()
 		return seats.Sold{}, errLonger
 	}
-	cursor.found(sold.Seats[0].ID)
+	s.found(sale.Event, places.Area, sold.Seats[0].ID)
 	return sold, failpoint.Hit(ctx, failpoint.AfterCommit)
 }
 

@@ -168,11 +168,11 @@ func (s *Service) Prices(ctx context.Context, caller Caller, event seats.EventID
 func (s *Service) SetPrices(ctx context.Context, caller Caller, event seats.EventID, list PriceList) (PriceList, error) {
 	list = list.named()
 	err := s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := queries.PriceListLock(ctx, tx, int64(event)); err != nil { // before the event, as a new plan does
+			return fmt.Errorf("lock price list: %w", err)
+		}
 		if _, err := lockOwnEvent(ctx, tx, caller, event); err != nil {
 			return err
-		}
-		if err := queries.PriceListLock(ctx, tx, int64(event)); err != nil {
-			return fmt.Errorf("lock price list: %w", err)
 		}
 		old, err := readPrices(ctx, tx, event)
 		if err != nil {

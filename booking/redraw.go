@@ -181,6 +181,13 @@ func (r redrawing) prepare(ctx context.Context, tx pgx.Tx, id seats.EventID) err
 	if err := queries.PriceListLock(ctx, tx, int64(id)); err != nil { // changes of one event take turns
 		return fmt.Errorf("lock price list: %w", err)
 	}
+	layout, err := queries.HallLayout(ctx, tx, int64(id))
+	if err != nil {
+		return fmt.Errorf("read layout: %w", err)
+	}
+	if layout != r.event.Layout {
+		return errRedrawn // by whoever had the turn before: the numbers of what is new are taken
+	}
 	for i, name := range r.Categories {
 		if err := queries.CategoryAdd(ctx, tx, db.CategoryAddParams{EventID: int64(id), ID: int32(r.known + i + 1), Name: name}); err != nil {
 			return fmt.Errorf("insert category: %w", err)

@@ -292,3 +292,41 @@ func TestSalesAndNewPlansAtOnce(t *testing.T) {
 		t.Errorf("only %d of 30 plans were put on", changed)
 	}
 }
+
+// TestChangesOfOneEventAtOnce: new plans with new categories, prices and channels take turns, and none is answered with a fault.
+func TestChangesOfOneEventAtOnce(t *testing.T) {
+	w, p, _ := planned(t)
+	ctx := t.Context()
+	refs := make([]booking.PlanRef, 4)
+	for i := range refs {
+		next := p
+		next.Categories = append(slices.Clip(p.Categories), plan.Category{Name: fmt.Sprint("Box ", i)})
+		next.Areas = append(slices.Clip(p.Areas), plan.Area{Name: fmt.Sprint("Box ", i), Category: fmt.Sprint("Box ", i), Capacity: 3})
+		refs[i] = published(t, w, next)
+	}
+	var all sync.WaitGroup
+	fine := func(what string, err error) {
+		if _, ok := errors.AsType[*booking.InvalidError](err); err != nil && !ok && !errors.Is(err, booking.ErrBusy) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for i, ref := range refs {
+		all.Go(func() {
+			change := booking.PlanChange{Plan: ref.Plan, Version: ref.Version, Prices: []booking.Price{{Category: fmt.Sprint("Box ", i), Amount: 100}}}
+			_, err := w.Service.ChangePlan(ctx, w.Owner, w.Event, change)
+			fine("plan", err)
+		})
+		all.Go(func() {
+			detail, err := w.Service.Event(ctx, w.Owner, w.Event)
+			if err == nil {
+				_, err = w.Service.SetPrices(ctx, w.Owner, w.Event, detail.PriceList)
+			}
+			fine("prices", err)
+		})
+		all.Go(func() {
+			_, _, err := w.Service.CreateChannel(ctx, w.Owner, Key(), w.Event, booking.NewChannel{Name: fmt.Sprint("agency ", i), Seats: []seats.ID{seats.ID(i + 1)}})
+			fine("channel", err)
+		})
+	}
+	all.Wait()
+}

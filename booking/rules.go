@@ -198,7 +198,7 @@ func (s *Service) pick(ctx context.Context, tx pgx.Tx, event seats.EventID, chan
 		cursor.reset()
 		return nil, fmt.Errorf("pick places: %w", err)
 	}
-	cursor.found(slices.Max(ids))
+	s.found(event, places.Area, slices.Max(ids))
 	wants := seats.Any(ids...)
 	for i := range wants {
 		wants[i].Type = places.Type

@@ -115,7 +115,7 @@ type Service struct {
 	Guarded func()
 
 	halls   halls
-	cursors sync.Map // area → *atomic.Int32: where its next free places probably are
+	cursors sync.Map // areaKey → *cursor
 }
 
 // New returns the use cases over pool.
@@ -249,19 +249,24 @@ type areaKey struct {
 // cursor is where a node looks first for free places of an area. It is a hint: a wrong one costs time, not places.
 type cursor struct{ next atomic.Int32 }
 
+// cursor returns that of an area, or a new one, which is kept only once places are found: areas that do not exist cost nothing.
 func (s *Service) cursor(event seats.EventID, area int32) *cursor {
-	c, _ := s.cursors.LoadOrStore(areaKey{event, area}, new(cursor))
-	return c.(*cursor)
+	if c, known := s.cursors.Load(areaKey{event, area}); known {
+		return c.(*cursor)
+	}
+	return new(cursor)
+}
+
+// found moves an area's cursor behind places that were free.
+func (s *Service) found(event seats.EventID, area int32, last seats.ID) {
+	kept, _ := s.cursors.LoadOrStore(areaKey{event, area}, new(cursor))
+	c := kept.(*cursor)
+	for at := c.next.Load(); at <= last && !c.next.CompareAndSwap(at, last+1); at = c.next.Load() {
+	}
 }
 
 // ahead is where a request for n places begins: behind those that other requests of this node are about to take.
 func (c *cursor) ahead(n int) seats.ID { return c.next.Add(int32(n)) - int32(n) }
-
-// found moves the cursor behind places that were free.
-func (c *cursor) found(last seats.ID) {
-	for at := c.next.Load(); at <= last && !c.next.CompareAndSwap(at, last+1); at = c.next.Load() {
-	}
-}
 
 // reset goes back to the beginning, when none was found from the cursor on.
 func (c *cursor) reset() { c.next.Store(0) }
