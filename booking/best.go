@@ -129,7 +129,8 @@ func (h *hall) wish(w BestWish, channels []int32) (seats.Wish, error) {
 const (
 	bestTries    = 4                       // that lose to others before the queue is used
 	bestPatience = 1500 * time.Millisecond // for the requests of this node that have claimed what is left
-	queuedTries  = 8
+	queueTurns   = 3
+	queuedTries  = 8 // in one turn
 )
 
 // holdBest chooses in memory and lets the write decide. Nobody is refused while a fitting choice is left: "none" is said only of what
@@ -166,7 +167,12 @@ func (s *Service) holdBest(ctx context.Context, caller Caller, key Idempotency, 
 			}
 		}
 	}
-	return s.holdQueued(ctx, caller, key, req)
+	var hold Hold
+	err := ErrBusy
+	for try := 0; try < queueTurns && (errors.Is(err, ErrBusy) || db.LockTimedOut(err)); try++ {
+		hold, err = s.holdQueued(ctx, caller, key, req)
+	}
+	return hold, err
 }
 
 // look reads what is free for the wish, and refuses what no choice could help: an event that the caller may not know or that does not sell.
