@@ -1,7 +1,10 @@
 package booking
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,8 +15,8 @@ import (
 	"seatfence/seats"
 )
 
-// HoldChange adds seats to an open hold, drops some, extends it, or all three at once. Adding a seat that the hold has already changes
-// nothing, so that the request can be repeated. ExpectedTotal, in minor units, refuses the change with ErrPriceChanged if the hold would
+// HoldChange adds seats to an open hold, drops some, extends it, or all three at once. A seat of Add that the hold has already takes the
+// ticket type that is named with it, at what that costs now; otherwise it changes nothing, so that the request can be repeated. ExpectedTotal, in minor units, refuses the change with ErrPriceChanged if the hold would
 // then cost something else.
 type HoldChange struct {
 	Add           []seats.Want
@@ -35,6 +38,9 @@ func (s *Service) ChangeHold(ctx context.Context, caller Caller, id HoldID, chan
 			return err
 		})
 	})
+	if errors.Is(err, errUnsold) {
+		err = cmp.Or(s.soldAs(ctx, id.Event, change.Add, func(i int) string { return fmt.Sprintf("/add/%d", i) }), ErrBusy)
+	}
 	return hold, answer(s.refusal(ctx, err, caller, id.Event, change.Add))
 }
 
@@ -71,7 +77,7 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 	if err != nil {
 		return Hold{}, err
 	}
-	dropped, adds, rest, err := split(kept, change)
+	dropped, adds, retyped, rest, err := split(kept, change)
 	if err != nil {
 		return Hold{}, err
 	}
@@ -120,12 +126,15 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 			return Hold{}, errLost
 		}
 	}
-	if len(adds)+len(dropped) > 0 {
+	if err := retype(ctx, tx, id, retyped); err != nil {
+		return Hold{}, err
+	}
+	if len(adds)+len(dropped)+len(retyped) > 0 {
 		n, err := queries.HoldSetCheckout(ctx, tx, db.HoldSetCheckoutParams{EventID: int64(id.Event), ID: id.Key})
 		if err != nil {
 			return Hold{}, err
 		}
-		if n == 0 && len(adds) > 0 {
+		if n == 0 && len(adds)+len(retyped) > 0 {
 			return Hold{}, ErrHoldExpired
 		}
 	}
@@ -137,11 +146,12 @@ func (s *Service) changeHold(ctx context.Context, tx pgx.Tx, caller Caller, id H
 	return hold, err
 }
 
-// split sorts the seats of a hold into those that go and those that stay, and leaves of the additions those that it does not have.
-func split(kept []HeldSeat, change HoldChange) (dropped []seats.Taken, adds []seats.Want, rest []seats.ID, err error) {
-	have := map[seats.ID]bool{}
+// split sorts the seats of a hold into those that go and those that stay, and the additions into those that it does not have and those
+// that are to be of another type.
+func split(kept []HeldSeat, change HoldChange) (dropped []seats.Taken, adds, retyped []seats.Want, rest []seats.ID, err error) {
+	have := map[seats.ID]string{}
 	for _, seat := range kept {
-		have[seat.ID] = true
+		have[seat.ID] = seat.Type
 		if slices.Contains(change.Drop, seat.ID) {
 			dropped = append(dropped, seat.Taken)
 		} else {
@@ -149,14 +159,36 @@ func split(kept []HeldSeat, change HoldChange) (dropped []seats.Taken, adds []se
 		}
 	}
 	if len(dropped) < len(change.Drop) {
-		return nil, nil, nil, invalid("/drop", "not_in_hold", "the hold does not have one of these seats")
+		return nil, nil, nil, nil, invalid("/drop", "not_in_hold", "the hold does not have one of these seats")
 	}
 	for _, w := range change.Add {
-		if !have[w.ID] {
+		switch has, known := have[w.ID]; {
+		case !known:
 			adds = append(adds, w)
+		case w.Type != "" && w.Type != has:
+			retyped = append(retyped, w)
 		}
 	}
-	return dropped, adds, rest, nil
+	return dropped, adds, retyped, rest, nil
+}
+
+// errUnsold says that a seat is not sold as the type it was to be of. It never leaves the package: soldAs says which.
+var errUnsold = errors.New("a seat is not sold as this ticket type")
+
+// retype sells seats of the hold as other ticket types.
+func retype(ctx context.Context, tx pgx.Tx, id HoldID, wants []seats.Want) error {
+	if len(wants) == 0 {
+		return nil
+	}
+	p := db.HoldSeatRetypeParams{EventID: int64(id.Event), HoldID: id.Key}
+	for _, w := range wants {
+		p.Ids, p.Types = append(p.Ids, w.ID), append(p.Types, w.Type)
+	}
+	changed, err := queries.HoldSeatRetype(ctx, tx, p)
+	if err == nil && len(changed) < len(wants) {
+		err = errUnsold
+	}
+	return err
 }
 
 // lockChanged takes all rows that the change may write in one go, so that the order of ids holds across drop, extend and add.

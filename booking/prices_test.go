@@ -149,3 +149,28 @@ func TestPriceListIsReplacedAsAWhole(t *testing.T) {
 	_, err = w.Service.SetPrices(ctx, Buyer(), w.Event, list)
 	wantErr(t, err, booking.ErrForbidden)
 }
+
+func TestTypeOfAHeldSeatIsChanged(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	w := hall(t, 1, 6, func(e *booking.NewEvent) {
+		e.Types = []string{"adult", "child"}
+		e.Prices = []booking.Price{{Category: "Stalls", Type: "child", Amount: 1000}}
+	})
+	lena := Buyer()
+	hold := w.MustHold(t, lena, 1, 2)
+	child := []seats.Want{{ID: 2, Fence: seats.AnyFence, Type: "child"}, {ID: 3, Fence: seats.AnyFence, Type: "child"}}
+	for range 2 { // the same once more changes nothing
+		changed, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Add: child})
+		if err != nil || changed.Total != SeatPrice+2000 || changed.Seats[1].Type != "child" || changed.Seats[1].Fence != hold.Seats[1].Fence {
+			t.Fatalf("%+v, %v", changed, err)
+		}
+	}
+	child[0].Type = "dog"
+	_, err := w.Service.ChangeHold(ctx, lena, hold.ID, booking.HoldChange{Add: child})
+	wantInvalid(t, err, "/add/0/type", "unknown_type")
+	if made, err := w.Confirm(ctx, lena, hold.ID); err != nil || made.Total != SeatPrice+2000 {
+		t.Errorf("%+v, %v", made, err)
+	}
+	w.Verify(t)
+}

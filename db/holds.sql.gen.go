@@ -260,6 +260,54 @@ func (q *Queries) HoldSeatDelete(ctx context.Context, db DBTX, arg HoldSeatDelet
 	return err
 }
 
+const holdSeatRetype = `-- name: HoldSeatRetype :many
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.type, p.amount FROM prices_now p WHERE p.event_id = $1
+), want AS MATERIALIZED (
+    SELECT a.id, p.type, p.amount
+    FROM (SELECT unnest($3::integer[]) AS id, unnest($4::text[]) AS type) a
+    JOIN seats s ON s.event_id = $1 AND s.id = a.id
+    JOIN cost p ON p.category_id = s.category_id AND p.type = a.type
+)
+UPDATE hold_seats hs SET type = w.type, price = w.amount
+FROM want w
+WHERE hs.event_id = $1 AND hs.hold_id = $2 AND hs.seat_id = w.id
+RETURNING hs.seat_id
+`
+
+type HoldSeatRetypeParams struct {
+	EventID int64
+	HoldID  uuid.UUID
+	Ids     []int32
+	Types   []string
+}
+
+// Sells seats of a hold as other ticket types, at what those cost now. Fewer rows than ids: some are not sold so.
+func (q *Queries) HoldSeatRetype(ctx context.Context, db DBTX, arg HoldSeatRetypeParams) ([]int32, error) {
+	rows, err := db.Query(ctx, holdSeatRetype,
+		arg.EventID,
+		arg.HoldID,
+		arg.Ids,
+		arg.Types,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int32
+	for rows.Next() {
+		var seat_id int32
+		if err := rows.Scan(&seat_id); err != nil {
+			return nil, err
+		}
+		items = append(items, seat_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const holdSeats = `-- name: HoldSeats :many
 SELECT hs.seat_id, hs.fence, hs.type, hs.price, s.section, s.row_label, s.number,
        (s.hold_id = hs.hold_id AND s.fence = hs.fence)::boolean AS owned

@@ -32,6 +32,21 @@ ORDER BY hs.seat_id;
 -- name: HoldSeatDelete :exec
 DELETE FROM hold_seats WHERE event_id = @event_id AND hold_id = @hold_id AND seat_id = ANY(@ids::integer[]);
 
+-- name: HoldSeatRetype :many
+-- Sells seats of a hold as other ticket types, at what those cost now. Fewer rows than ids: some are not sold so.
+WITH cost AS MATERIALIZED (
+    SELECT p.category_id, p.type, p.amount FROM prices_now p WHERE p.event_id = @event_id
+), want AS MATERIALIZED (
+    SELECT a.id, p.type, p.amount
+    FROM (SELECT unnest(@ids::integer[]) AS id, unnest(@types::text[]) AS type) a
+    JOIN seats s ON s.event_id = @event_id AND s.id = a.id
+    JOIN cost p ON p.category_id = s.category_id AND p.type = a.type
+)
+UPDATE hold_seats hs SET type = w.type, price = w.amount
+FROM want w
+WHERE hs.event_id = @event_id AND hs.hold_id = @hold_id AND hs.seat_id = w.id
+RETURNING hs.seat_id;
+
 -- name: HoldExtend :one
 -- Never past the hold's end, which was fixed when it was acquired.
 UPDATE holds SET expires_at = least(ends_at, greatest(expires_at, statement_timestamp() + @ttl::interval)), extensions = extensions + 1

@@ -698,7 +698,7 @@ type Hold struct {
 //
 // Examples: {"extend":true}, {"add":[216],"drop":[214],"expected_total":9000}
 type HoldChange struct {
-	// Add Seats to take as well, up to the server's limit for a hold, 20 by default.
+	// Add Seats to take as well, up to the server's limit for a hold, 20 by default. One that the hold has already takes the ticket type that is named with it.
 	Add *[]SeatWish `json:"add,omitempty"`
 
 	// Drop Seats to give back.
