@@ -35,7 +35,7 @@ type NewEvent struct {
 	OrphanRule   bool
 	OrderLimit   *int
 	Plan         *PlanRef
-	House        plan.House // if Plan is nil
+	House        plan.House // if and only if Plan is nil
 	PriceList
 }
 
@@ -154,6 +154,9 @@ func (e NewEvent) check() error {
 		return invalid("/status", "bad_status", "a new event is draft or on_sale")
 	}
 	if e.Plan != nil {
+		if len(e.House.Categories)+len(e.House.Sections)+len(e.House.Areas) > 0 {
+			return invalid("/plan", "plan_or_house", "an event of a plan has no categories, sections and areas of its own")
+		}
 		return nil
 	}
 	if defect := e.House.Check(); defect != nil {

@@ -52,9 +52,6 @@ func (s *server) CreateEvent(ctx context.Context, r CreateEventRequestObject) (C
 		Status: string(b.Status), SaleStartsAt: b.SaleStartsAt, SaleEndsAt: b.SaleEndsAt,
 	}
 	if b.Plan != nil {
-		if b.Sections != nil || b.Areas != nil {
-			return nil, invalid("/plan", "plan_or_house", "an event of a plan has no sections and areas of its own")
-		}
 		id, err := booking.ParsePlanID(b.Plan.Id)
 		if err != nil {
 			return nil, invalid("/plan/id", "unknown_plan", "there is no such plan")
