@@ -79,8 +79,9 @@ func (s *Staff) hash(ctx context.Context, password string) (string, error) {
 	return current + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(sum), nil
 }
 
-// verify reports whether a password is the one that was hashed, by the parameters that the hash names.
-func (s *Staff) verify(ctx context.Context, stored, password string) (bool, error) {
+// verify reports whether a password is the one that was hashed, by the parameters that the hash names. attempt counts it once its turn has
+// come, so that whoever found none has not been wrong.
+func (s *Staff) verify(ctx context.Context, stored, password string, attempt func() error) (bool, error) {
 	h, err := parseHash(stored)
 	if err != nil {
 		return false, err
@@ -90,6 +91,9 @@ func (s *Staff) verify(ctx context.Context, stored, password string) (bool, erro
 		return false, err
 	}
 	defer done()
+	if err := attempt(); err != nil {
+		return false, err
+	}
 	sum := argon2.IDKey([]byte(norm.NFC.String(password)), h.salt, h.passes, h.memory, h.lanes, uint32(len(h.sum)))
 	return subtle.ConstantTimeCompare(sum, h.sum) == 1, nil
 }

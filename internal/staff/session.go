@@ -65,14 +65,11 @@ func (s *Staff) SignIn(ctx context.Context, email, password string) (secret stri
 	if err != nil && !unknown {
 		return "", session, answer("read user", err)
 	}
-	if err := s.attempt(ctx, p, email, unknown); err != nil {
-		return "", session, err
-	}
 	stored := nobody
 	if p.PasswordHash != nil {
 		stored = *p.PasswordHash
 	}
-	right, err := s.verify(ctx, stored, password)
+	right, err := s.verify(ctx, stored, password, func() error { return s.attempt(ctx, p, email, unknown) })
 	if err != nil {
 		return "", session, err
 	}
