@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -76,6 +77,29 @@ func (s *Service) Instead(ctx context.Context, caller Caller, key Idempotency, r
 	return refusal
 }
 
+// HeldInstead is the refusal of a request that has been refused before with an alternative held: the seats that it named may have come
+// free since, and its caller would hold both. It is nil for any other request.
+func (s *Service) HeldInstead(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) error {
+	key.Key = insteadKey + key.Key
+	stored, known, err := s.lookup(ctx, req.Event, caller, key)
+	if err != nil || !known {
+		return err
+	}
+	hold, err := recalled[Hold](ctx, stored)
+	if err != nil {
+		return err
+	}
+	house, err := s.SeatsByID(ctx, caller, req.Event, seats.IDs(req.Seats))
+	if err != nil {
+		return err
+	}
+	refusal := &SeatsError{Code: CodeSeatTaken, Instead: &hold}
+	for _, seat := range house.Seats {
+		refusal.Seats = append(refusal.Seats, LostSeat{ID: seat.ID, Place: seat.Place, Reason: ReasonHeld, Fence: seat.Fence})
+	}
+	return refusal
+}
+
 // pointer is where the type of the wish's nth seat stands in the request.
 func (w BestWish) pointer(n int) string {
 	for i, t := range w.Types {
@@ -107,8 +131,40 @@ func (s *Service) checkBest(w BestWish) error {
 	return nil
 }
 
+// prices are those of the event if the wish names a ticket type, and otherwise none.
+func (w BestWish) prices(ctx context.Context, conn db.DBTX, event seats.EventID) (PriceList, error) {
+	if !slices.ContainsFunc(w.Types, func(t TypeCount) bool { return t.Type != "" }) {
+		return PriceList{}, nil
+	}
+	return readPrices(ctx, conn, event)
+}
+
+// among is which of the categories that have numbered seats are sold as all ticket types of the wish; nil for a wish that names none.
+func (w BestWish) among(prices PriceList, seated map[string]int32) ([]int32, error) {
+	if prices.Types == nil {
+		return nil, nil
+	}
+	left := maps.Clone(seated)
+	maps.DeleteFunc(left, func(name string, _ int32) bool { return w.Category != "" && name != w.Category })
+	for i, t := range w.Types {
+		at := fmt.Sprintf("/best_available/types/%d/type", i)
+		if t.Type != "" && !slices.Contains(prices.Types, t.Type) {
+			return nil, invalid(at, "unknown_type", "the event has no ticket type of this name")
+		}
+		some := len(left) > 0
+		maps.DeleteFunc(left, func(name string, _ int32) bool {
+			_, sold := prices.now(name, t.Type)
+			return !sold
+		})
+		if some && len(left) == 0 {
+			return nil, invalid(at, "type_not_sold", "no category that may be chosen is sold as these ticket types now")
+		}
+	}
+	return slices.AppendSeq([]int32{}, maps.Values(left)), nil
+}
+
 // wish is what the hall is asked for, or why it knows of no such thing.
-func (h *hall) wish(w BestWish, channels []int32) (seats.Wish, error) {
+func (h *hall) wish(w BestWish, channels []int32, prices PriceList) (seats.Wish, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	category, known := h.names[w.Category]
@@ -118,11 +174,15 @@ func (h *hall) wish(w BestWish, channels []int32) (seats.Wish, error) {
 	case w.Section != "" && !h.sections[w.Section]:
 		return seats.Wish{}, invalid("/best_available/section", "unknown_section", "the event has no section of this name with numbered seats")
 	}
+	among, err := w.among(prices, h.seated)
+	if err != nil {
+		return seats.Wish{}, err
+	}
 	wish := seats.Wish{Quantity: w.size(), Accessible: w.Accessible, Category: category, Section: w.Section, Together: w.Together}
 	if w.like != nil {
 		wish = likeness(h.drawing, w.like)
 	}
-	wish.Channels = channels
+	wish.Channels, wish.Among = channels, among
 	return wish, nil
 }
 
@@ -170,7 +230,11 @@ func (s *Service) holdBest(ctx context.Context, caller Caller, key Idempotency, 
 	var hold Hold
 	err := ErrBusy
 	for try := 0; try < queueTurns && (errors.Is(err, ErrBusy) || db.LockTimedOut(err)); try++ {
-		hold, err = s.holdQueued(ctx, caller, key, req)
+		h, _, readErr := s.halls.read(ctx, s.pool, req.Event) // the event may have been drawn anew
+		if readErr != nil {
+			return Hold{}, readErr
+		}
+		hold, err = s.holdQueued(ctx, caller, key, req, h)
 	}
 	return hold, err
 }
@@ -195,7 +259,11 @@ func (s *Service) look(ctx context.Context, caller Caller, req HoldRequest) (*ha
 		}
 		channels = reach.Channels
 	}
-	wish, err := h.wish(*req.Best, channels)
+	prices, err := req.Best.prices(ctx, s.pool, req.Event)
+	if err != nil {
+		return h, v, seats.Wish{}, err
+	}
+	wish, err := h.wish(*req.Best, channels, prices)
 	return h, v, wish, err
 }
 
@@ -223,8 +291,7 @@ func (s *Service) holdChosen(ctx context.Context, caller Caller, key Idempotency
 
 // holdQueued chooses inside its transaction, while nobody else who wants the best is writing, and again when somebody who named seats was
 // quicker. It keeps no seat's row while it reads: each try is undone as a whole.
-func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency, req HoldRequest) (hold Hold, err error) {
-	h := s.halls.of(req.Event)
+func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency, req HoldRequest, h *hall) (hold Hold, err error) {
 	select {
 	case h.queue <- struct{}{}: // one of each node, so that nobody waits for a lock longer than a lock is waited for
 		defer func() { <-h.queue }()
@@ -243,7 +310,11 @@ func (s *Service) holdQueued(ctx context.Context, caller Caller, key Idempotency
 		if err := queries.HallQueue(ctx, tx, int64(req.Event)); err != nil {
 			return fmt.Errorf("wait in the queue: %w", err)
 		}
-		wish, err := h.wish(*req.Best, opened.event.Channels)
+		prices, err := req.Best.prices(ctx, tx, req.Event)
+		if err != nil {
+			return err
+		}
+		wish, err := h.wish(*req.Best, opened.event.Channels, prices)
 		if err != nil {
 			return err
 		}

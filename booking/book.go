@@ -103,6 +103,9 @@ func (s *Service) bookSeats(ctx context.Context, caller Caller, key Idempotency,
 			return err
 		})
 	}
+	if errors.Is(err, errLost) {
+		err = cmp.Or(s.placesSoldAs(ctx, req.Event, req.Places), err)
+	}
 	return bookingOf(sale, sold), s.refusal(ctx, err, caller, req.Event, req.Seats)
 }
 

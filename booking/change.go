@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,7 +42,11 @@ func (s *Service) ChangeHold(ctx context.Context, caller Caller, id HoldID, chan
 	if errors.Is(err, errUnsold) {
 		err = cmp.Or(s.soldAs(ctx, id.Event, change.Add, func(i int) string { return fmt.Sprintf("/add/%d", i) }), ErrBusy)
 	}
-	return hold, answer(s.refusal(ctx, err, caller, id.Event, change.Add))
+	err = s.refusal(ctx, err, caller, id.Event, change.Add)
+	if fault, ok := errors.AsType[*InvalidError](err); ok {
+		fault.Pointer = strings.Replace(fault.Pointer, "/seats/", "/add/", 1) // what is held is named by its place in the request
+	}
+	return hold, answer(err)
 }
 
 func (s *Service) checkChange(change HoldChange) error {

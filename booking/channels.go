@@ -106,11 +106,12 @@ func (s *Service) createChannel(ctx context.Context, tx pgx.Tx, caller Caller, e
 	if _, err := lockOwnForChange(ctx, tx, caller, event); err != nil {
 		return Channel{}, err
 	}
-	id, err := queries.ChannelNextID(ctx, tx, int64(event))
+	next, err := queries.ChannelNextID(ctx, tx, int64(event))
 	if err != nil {
 		return Channel{}, fmt.Errorf("number channel: %w", err)
 	}
-	if id > maxChannels {
+	id := next.ID
+	if next.Channels >= maxChannels {
 		return Channel{}, invalid("", "too_many_channels", "an event has at most %d channels", maxChannels)
 	}
 	if made.ReleaseBefore != nil && *made.ReleaseBefore == 0 {

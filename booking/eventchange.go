@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,6 +53,9 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 	from := []string{StatusDraft, StatusOnSale, StatusPaused, StatusEnded}
 	if change.Status != nil {
 		from = reachableFrom[*change.Status]
+	}
+	if only := (EventChange{Status: change.Status}); change != only {
+		from = slices.DeleteFunc(slices.Clone(from), func(status string) bool { return status == StatusCancelled })
 	}
 	var row db.EventUpdateRow
 	err = s.writingEvent(ctx, nil, func(tx pgx.Tx) error {

@@ -98,6 +98,7 @@ type hall struct {
 	claims   map[seats.ID]int64 // seats that requests take, and up to which round they may still look free
 	settled  chan struct{}      // closed when a claim has been settled
 	names    map[string]int32   // ids of categories
+	seated   map[string]int32   // of those that have numbered seats
 	sections map[string]bool
 }
 
@@ -199,16 +200,19 @@ func (h *hall) redraw(ctx context.Context, pool *pgxpool.Pool) (read seats.Avail
 		if err != nil {
 			return fmt.Errorf("read categories: %w", err)
 		}
-		names, sections := map[string]int32{}, map[string]bool{}
+		names, seated, sections, categories := map[string]int32{}, map[string]int32{}, map[string]bool{}, map[int32]bool{}
+		for _, s := range drawing.Spots() {
+			sections[s.Section], categories[s.Category] = true, true
+		}
 		for _, r := range rows {
 			names[r.Name] = r.ID
-		}
-		for _, s := range drawing.Spots() {
-			sections[s.Section] = true
+			if categories[r.ID] {
+				seated[r.Name] = r.ID
+			}
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.drawing, h.layout, h.names, h.sections = drawing, read.Layout, names, sections
+		h.drawing, h.layout, h.names, h.seated, h.sections = drawing, read.Layout, names, seated, sections
 		return nil
 	})
 	return read, err

@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,6 +116,9 @@ func (s *Service) holdNamed(ctx context.Context, caller Caller, key Idempotency,
 			return remember(ctx, tx, req.Event, caller, key, hold)
 		})
 	})
+	if errors.Is(err, errLost) {
+		err = cmp.Or(s.placesSoldAs(ctx, req.Event, req.Places), err)
+	}
 	return hold, s.refusal(ctx, err, caller, req.Event, req.Seats)
 }
 

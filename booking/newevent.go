@@ -55,7 +55,7 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 		return Event{}, false, answer(err)
 	}
 	prices := spec.prices()
-	if err := prices.check(layout.Categories); err != nil {
+	if err := prices.check(layout.Categories, 0); err != nil {
 		return Event{}, false, err
 	}
 	limit, err := orderLimit(spec.OrderLimit)

@@ -53,8 +53,8 @@ func (l PriceList) named() PriceList {
 	return l
 }
 
-// check finds what is wrong with a price list for the given categories.
-func (l PriceList) check(categories []string) error {
+// check finds what is wrong with a price list for the given categories. The first known of its prices stand in no request.
+func (l PriceList) check(categories []string, known int) error {
 	if len(l.Types) == 0 || len(l.Types) > maxTypes {
 		return invalid("/types", "bad_count", "between 1 and %d ticket types are needed", maxTypes)
 	}
@@ -76,7 +76,7 @@ func (l PriceList) check(categories []string) error {
 	}
 	seen := map[tier]bool{}
 	for i, p := range l.Prices {
-		at := fmt.Sprintf("/prices/%d", i)
+		at := fmt.Sprintf("/prices/%d", i-known)
 		switch {
 		case !slices.Contains(categories, p.Category):
 			return invalid(at+"/category", "unknown_category", "the event has no category of this name")
@@ -186,7 +186,7 @@ func (s *Service) SetPrices(ctx context.Context, caller Caller, event seats.Even
 		for i, r := range rows {
 			categories[i] = r.Name
 		}
-		if err := list.check(categories); err != nil {
+		if err := list.check(categories, 0); err != nil {
 			return err
 		}
 		if len(list.Types) < len(old.Types) || !slices.Equal(list.Types[:len(old.Types)], old.Types) {
@@ -241,6 +241,38 @@ func (s *Service) soldAs(ctx context.Context, event seats.EventID, wants []seats
 		if _, sold := prices.now(rows[row].Category, w.Type); !sold {
 			return invalid(at, "type_not_sold", "the seat's category is not sold as this ticket type now")
 		}
+	}
+	return nil
+}
+
+// placesSoldAs is soldAs for places of an area that could not be had.
+func (s *Service) placesSoldAs(ctx context.Context, event seats.EventID, places *AreaPlaces) error {
+	if places == nil || places.Type == "" {
+		return nil
+	}
+	area, err := queries.AreaGet(ctx, s.pool, db.AreaGetParams{EventID: int64(event), ID: places.Area})
+	if db.NotFound(err) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("read area: %w", err)
+	}
+	rows, err := queries.PriceList(ctx, s.pool, int64(event))
+	if err != nil {
+		return fmt.Errorf("read prices: %w", err)
+	}
+	types, err := queries.TypeList(ctx, s.pool, int64(event))
+	if err != nil {
+		return fmt.Errorf("read ticket types: %w", err)
+	}
+	if !slices.ContainsFunc(types, func(t db.TypeListRow) bool { return t.Name == places.Type }) {
+		return invalid("/ga/type", "unknown_type", "the event has no ticket type of this name")
+	}
+	sold := func(r db.PriceListRow) bool {
+		return r.Current && r.CategoryID == area.CategoryID && r.Type == places.Type
+	}
+	if !slices.ContainsFunc(rows, sold) {
+		return invalid("/ga/type", "type_not_sold", "the area's category is not sold as this ticket type now")
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func (r *redrawing) compare(ctx context.Context, tx pgx.Tx, id seats.EventID, ch
 	}
 	known := len(r.prices.Prices)
 	r.prices.Prices = append(r.prices.Prices, PriceList{r.prices.Types, change.Prices}.named().Prices...)
-	if err := r.prices.check(r.layout.Categories); err != nil {
+	if err := r.prices.check(r.layout.Categories, known); err != nil {
 		return err
 	}
 	r.prices.Prices = r.prices.Prices[known:]

@@ -80,10 +80,14 @@ func (c Caller) knows(event seats.EventID, organizer int64) bool {
 	return c.Organizer == organizer && (c.Events == nil || slices.Contains(c.Events, event))
 }
 
-// only is c.Events as queries take it.
-func (c Caller) only() (ids []int64) {
-	for _, id := range c.Events {
-		ids = append(ids, int64(id))
+// only is c.Events as queries take it: nil, and that alone, is every event.
+func (c Caller) only() []int64 {
+	if c.Events == nil {
+		return nil
+	}
+	ids := make([]int64, len(c.Events))
+	for i, id := range c.Events {
+		ids[i] = int64(id)
 	}
 	return ids
 }

@@ -150,14 +150,19 @@ func (q *Queries) ChannelList(ctx context.Context, db DBTX, arg ChannelListParam
 }
 
 const channelNextID = `-- name: ChannelNextID :one
-SELECT (coalesce(max(id), 0) + 1)::integer FROM channels WHERE event_id = $1
+SELECT (coalesce(max(id), 0) + 1)::integer AS id, count(*) AS channels FROM channels WHERE event_id = $1
 `
 
-func (q *Queries) ChannelNextID(ctx context.Context, db DBTX, eventID int64) (int32, error) {
+type ChannelNextIDRow struct {
+	ID       int32
+	Channels int64
+}
+
+func (q *Queries) ChannelNextID(ctx context.Context, db DBTX, eventID int64) (ChannelNextIDRow, error) {
 	row := db.QueryRow(ctx, channelNextID, eventID)
-	var column_1 int32
-	err := row.Scan(&column_1)
-	return column_1, err
+	var i ChannelNextIDRow
+	err := row.Scan(&i.ID, &i.Channels)
+	return i, err
 }
 
 const channelSeats = `-- name: ChannelSeats :many

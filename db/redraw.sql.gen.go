@@ -205,13 +205,17 @@ func (q *Queries) SeatRecategorise(ctx context.Context, db DBTX, arg SeatRecateg
 
 const seatReturn = `-- name: SeatReturn :many
 WITH back AS (
-    UPDATE seats s SET block_id = NULL, fence = s.fence + 1
+    UPDATE seats s SET fence = s.fence + 1, block_id = (
+        SELECT b.id FROM seat_ledger l JOIN blocks b ON b.event_id = l.event_id AND b.id = l.ref
+        WHERE l.event_id = s.event_id AND l.seat_id = s.id AND l.action = 'blocked' AND b.plan_version IS NULL AND b.removed_at IS NULL
+        ORDER BY l.fence DESC LIMIT 1)
     WHERE s.event_id = $1 AND s.id = ANY($2::integer[])
       AND s.block_id = ANY(ARRAY(SELECT b.id FROM blocks b WHERE b.event_id = $1 AND b.plan_version IS NOT NULL))
-    RETURNING s.id, s.fence
+    RETURNING s.id, s.fence, s.block_id
 ), logged AS (
     INSERT INTO seat_ledger (event_id, seat_id, fence, action, actor, ref, at)
-    SELECT $1, id, fence, 'unblocked', $3::uuid, $4::uuid, statement_timestamp() FROM back
+    SELECT $1, id, fence, CASE WHEN block_id IS NULL THEN 'unblocked' ELSE 'blocked' END, $3::uuid, coalesce(block_id, $4::uuid),
+           statement_timestamp() FROM back
 )
 SELECT b.id FROM back b ORDER BY b.id
 `
@@ -223,7 +227,7 @@ type SeatReturnParams struct {
 	BlockID uuid.UUID
 }
 
-// Puts seats that an earlier plan had taken off back on sale.
+// Puts seats that an earlier plan had taken off back on sale, or back into the block that they were in, if that has not been removed.
 func (q *Queries) SeatReturn(ctx context.Context, db DBTX, arg SeatReturnParams) ([]int32, error) {
 	rows, err := db.Query(ctx, seatReturn,
 		arg.EventID,

@@ -30,10 +30,10 @@ func (q *Queries) LongStatements(ctx context.Context, db DBTX) error {
 }
 
 const seatsAnalyze = `-- name: SeatsAnalyze :exec
-ANALYZE seats, spots, categories, prices, ticket_types
+ANALYZE (SKIP_LOCKED) seats, spots, categories, prices, ticket_types
 `
 
-// After a house was loaded: the planner would not know of its seats for a minute.
+// After a house was loaded: the planner would not know of its seats for a minute. It does not wait for a vacuum, nor for another new house.
 func (q *Queries) SeatsAnalyze(ctx context.Context, db DBTX) error {
 	_, err := db.Exec(ctx, seatsAnalyze)
 	return err

@@ -18,6 +18,7 @@ type Wish struct {
 	Quantity   int     // 1 to MaxQuantity
 	Accessible int     // exactly so many of them are accessible seats, up to MaxAccessible. With 0, companion seats are not given either
 	Category   int32   // 0: any
+	Among      []int32 // categories that may be chosen; nil: all
 	Section    string  // "": any
 	Together   bool    // rather nothing than apart
 	Channels   []int32 // whose seats may be taken, 0 for those of none; nil: all
@@ -143,6 +144,7 @@ func (h *Hall) focus(around []ID) *focus {
 func (q *search) fits(s *slot) bool {
 	return q.free[s.index] && q.offered[s.channel] &&
 		(q.wish.Category == 0 || q.wish.Category == s.category) &&
+		(q.wish.Among == nil || slices.Contains(q.wish.Among, s.category)) &&
 		(q.section < 0 || q.section == s.section) &&
 		(q.wish.Accessible > 0 || s.access == ordinary)
 }

@@ -1,5 +1,5 @@
 -- name: ChannelNextID :one
-SELECT (coalesce(max(id), 0) + 1)::integer FROM channels WHERE event_id = @event_id;
+SELECT (coalesce(max(id), 0) + 1)::integer AS id, count(*) AS channels FROM channels WHERE event_id = @event_id;
 
 -- name: ChannelInsert :exec
 INSERT INTO channels (event_id, id, name, release_before, created_at)

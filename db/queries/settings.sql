@@ -8,8 +8,8 @@ SELECT set_config('statement_timeout', '60000', true);
 
 
 -- name: SeatsAnalyze :exec
--- After a house was loaded: the planner would not know of its seats for a minute.
-ANALYZE seats, spots, categories, prices, ticket_types;
+-- After a house was loaded: the planner would not know of its seats for a minute. It does not wait for a vacuum, nor for another new house.
+ANALYZE (SKIP_LOCKED) seats, spots, categories, prices, ticket_types;
 
 -- name: CustomPlans :exec
 -- For the transaction of a search, whose plan depends on which of its filters are set.

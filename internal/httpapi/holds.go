@@ -18,6 +18,11 @@ func (s *server) CreateHold(ctx context.Context, r CreateHoldRequestObject) (Cre
 	if err != nil {
 		return nil, err
 	}
+	if r.Body.Alternative {
+		if err := s.Booking.HeldInstead(ctx, call.caller, call.key, req); err != nil {
+			return nil, err
+		}
+	}
 	hold, replayed, err := s.hold(ctx, call, req)
 	if r.Body.Alternative && err != nil {
 		err = s.Booking.Instead(ctx, call.caller, call.key, req, err)
