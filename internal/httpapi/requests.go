@@ -29,6 +29,7 @@ func wants(wishes []seatWish) []seats.Want {
 	}
 	list := make([]seats.Want, len(wishes))
 	for i, w := range wishes {
+		composed(&w.Type)
 		list[i] = seats.Want{ID: w.ID, Fence: seats.AnyFence, Type: w.Type}
 		if w.Fence != nil {
 			list[i].Fence = *w.Fence
@@ -44,6 +45,7 @@ func places(ga *AreaPlaces) *booking.AreaPlaces {
 	places := &booking.AreaPlaces{Area: ga.Area, Quantity: ga.Quantity}
 	if ga.Type != nil {
 		places.Type = *ga.Type
+		composed(&places.Type)
 	}
 	return places
 }
@@ -74,6 +76,7 @@ func (b *bestAvailable) wish() *booking.BestWish {
 	composed(&b.Section)
 	wish := booking.BestWish{Quantity: b.Quantity, Category: b.Category, Section: b.Section, Accessible: b.Accessible, Together: b.Together}
 	for _, t := range b.Types {
+		composed(&t.Type)
 		wish.Types = append(wish.Types, booking.TypeCount{Type: t.Type, Quantity: t.Quantity})
 	}
 	return &wish

@@ -6,8 +6,37 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"seatfence/seats"
 )
+
+// compose brings all names into Unicode form C, in which they are asked for: some systems write letters and their marks apart.
+func (d *draft) compose() {
+	fix := func(names ...*string) {
+		for _, name := range names {
+			*name = norm.NFC.String(*name)
+		}
+	}
+	fix(&d.plan.Name)
+	for i := range d.plan.Categories {
+		fix(&d.plan.Categories[i].Name)
+	}
+	for i := range d.plan.Sections {
+		section := &d.plan.Sections[i]
+		fix(&section.Name)
+		for j := range section.Rows {
+			row := &section.Rows[j]
+			fix(&row.Label)
+			for k := range row.Seats {
+				fix(&row.Seats[k].Number, &row.Seats[k].Category)
+			}
+		}
+	}
+	for i := range d.plan.Areas {
+		fix(&d.plan.Areas[i].Name, &d.plan.Areas[i].Category)
+	}
+}
 
 // tidy brings coordinates to the grain of a drawing, which takes the noise of added floats from them, and reports those that are
 // nowhere; they become 0, because neither JSON nor a map has room for them.

@@ -95,6 +95,7 @@ func (d *draft) finish(repair bool) {
 	if d.dead {
 		d.plan = Plan{}
 	} else {
+		d.compose()
 		d.tidy()
 		if repair {
 			d.repair()
