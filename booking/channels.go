@@ -133,7 +133,10 @@ func (s *Service) createChannel(ctx context.Context, tx pgx.Tx, caller Caller, e
 			return Channel{}, err
 		}
 	}
-	detail := channelDetail{Name: &made.Name, ReleaseBefore: wholeSeconds(made.ReleaseBefore), Keys: len(made.Keys), Add: made.Seats}
+	detail := channelDetail{Name: &made.Name, ReleaseBefore: wholeSeconds(made.ReleaseBefore), Add: made.Seats}
+	if len(made.Keys) > 0 {
+		detail.Keys = new(len(made.Keys))
+	}
 	if made.Places != nil {
 		detail.Places = made.Places.Quantity
 	}
@@ -144,7 +147,7 @@ func (s *Service) createChannel(ctx context.Context, tx pgx.Tx, caller Caller, e
 type channelDetail struct {
 	Name          *string    `json:"name,omitempty"`
 	ReleaseBefore *int64     `json:"release_before_seconds,omitempty"`
-	Keys          int        `json:"keys,omitempty"`
+	Keys          *int       `json:"keys,omitempty"`
 	Add           []seats.ID `json:"add,omitempty"`
 	Drop          []seats.ID `json:"drop,omitempty"`
 	Places        int        `json:"places,omitempty"`
@@ -276,7 +279,7 @@ func updateChannel(ctx context.Context, tx pgx.Tx, caller Caller, event seats.Ev
 	}
 	detail := channelDetail{Name: change.Name, ReleaseBefore: wholeSeconds(change.ReleaseBefore), Add: change.Add, Drop: change.Drop}
 	if change.Keys != nil {
-		detail.Keys = len(*change.Keys)
+		detail.Keys = new(len(*change.Keys))
 	}
 	return channelChanged(ctx, tx, caller, auditChannelChanged, event, id, detail)
 }

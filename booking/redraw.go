@@ -244,7 +244,13 @@ func (r redrawing) apply(ctx context.Context, tx pgx.Tx, caller Caller, id seats
 	}); err != nil {
 		return fmt.Errorf("set plan: %w", err)
 	}
-	return audit(ctx, tx, caller, auditPlanChanged, &id, id, PlanRef{change.Plan, change.Version})
+	return audit(ctx, tx, caller, auditPlanChanged, &id, id, planDetail{PlanRef{change.Plan, change.Version}, r.prices.Prices})
+}
+
+// planDetail is what the audit log keeps of a new plan: which, and the prices that came with it.
+type planDetail struct {
+	PlanRef
+	Prices []Price `json:"prices,omitempty"`
 }
 
 // takeOff takes seats and places off the plan, and brings back those that an earlier plan had taken off.
