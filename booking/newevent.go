@@ -47,6 +47,12 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 	if caller.Events != nil {
 		return Event{}, false, ErrForbidden // of which nobody has said that they may know it
 	}
+	for _, name := range []*string{&spec.Name, &spec.Venue} {
+		var err error
+		if *name, err = cleanTitle(*name); err != nil {
+			return Event{}, false, err
+		}
+	}
 	if err := spec.check(); err != nil {
 		return Event{}, false, err
 	}

@@ -177,18 +177,20 @@ func (q *Queries) PeopleAll(ctx context.Context, db DBTX) ([]Person, error) {
 }
 
 const peopleCount = `-- name: PeopleCount :one
-SELECT count(*) AS people, count(*) FILTER (WHERE role = 'owner') AS owners FROM people WHERE organizer_id = $1
+SELECT count(*) AS people, count(*) FILTER (WHERE role = 'owner') AS owners,
+       count(*) FILTER (WHERE role = 'owner' AND password_hash IS NOT NULL) AS active_owners FROM people WHERE organizer_id = $1
 `
 
 type PeopleCountRow struct {
-	People int64
-	Owners int64
+	People       int64
+	Owners       int64
+	ActiveOwners int64
 }
 
 func (q *Queries) PeopleCount(ctx context.Context, db DBTX, organizerID int64) (PeopleCountRow, error) {
 	row := db.QueryRow(ctx, peopleCount, organizerID)
 	var i PeopleCountRow
-	err := row.Scan(&i.People, &i.Owners)
+	err := row.Scan(&i.People, &i.Owners, &i.ActiveOwners)
 	return i, err
 }
 

@@ -22,7 +22,8 @@ SELECT * FROM people WHERE organizer_id = @organizer_id ORDER BY created_at, id 
 SELECT * FROM people ORDER BY organizer, organizer_id, created_at, id;
 
 -- name: PeopleCount :one
-SELECT count(*) AS people, count(*) FILTER (WHERE role = 'owner') AS owners FROM people WHERE organizer_id = @organizer_id;
+SELECT count(*) AS people, count(*) FILTER (WHERE role = 'owner') AS owners,
+       count(*) FILTER (WHERE role = 'owner' AND password_hash IS NOT NULL) AS active_owners FROM people WHERE organizer_id = @organizer_id;
 
 -- name: UserLimit :exec
 UPDATE users SET role = @role, every_event = @every_event WHERE id = @id;

@@ -320,7 +320,8 @@ func (s *Staff) alter(ctx context.Context, organizer int64, id uuid.UUID, fn fun
 		if err != nil {
 			return err
 		}
-		return fn(tx, userOf(p), p.Role == Owner && count.Owners == 1)
+		last := count.Owners == 1 || p.PasswordHash != nil && count.ActiveOwners == 1 // who was only invited may never come
+		return fn(tx, userOf(p), p.Role == Owner && last)
 	})
 	s.forget(id)
 	return answer("change user", err)
