@@ -130,8 +130,8 @@ func (h *hall) read(ctx context.Context, pool *pgxpool.Pool) (vacancy, error) {
 	h.mu.Unlock()
 	select {
 	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }() // also after a panic: nobody else could ever read again
 		h.serve(ctx, pool, mine)
-		<-h.turn
 	case <-mine.done:
 	case <-ctx.Done():
 		return vacancy{}, ctx.Err()
@@ -157,9 +157,10 @@ func (h *hall) serve(ctx context.Context, pool *pgxpool.Pool, r *round) {
 	h.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
+	defer close(r.done)
+	r.err = ErrUnavailable // what those who wait are told after a panic
 	r.vacancy, r.err = h.look(ctx, pool)
 	r.round = r.number
-	close(r.done)
 }
 
 // look reads what is free, and the drawing before if the event has another one by now.

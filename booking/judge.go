@@ -47,6 +47,12 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, event db.EventLockForSal
 	if event.OrphanRule {
 		near = drawing.Nearby(slices.Concat(choice.ids, choice.own))
 	}
+	var missing []seats.ID
+	if event.WholeTables {
+		before := drawing.Missing(choice.own) // since before its tables were sold whole
+		missing = slices.DeleteFunc(drawing.Missing(choice.ids), func(id seats.ID) bool { return slices.Contains(before, id) })
+		near = append(near, missing...)
+	}
 	free, err := seats.LockStates(ctx, tx, seats.EventID(event.ID), near)
 	if err != nil {
 		return false, fmt.Errorf("lock seats: %w", err)
@@ -61,10 +67,10 @@ func (s *Service) judge(ctx context.Context, tx pgx.Tx, event db.EventLockForSal
 			return false, nil
 		}
 	}
-	if event.WholeTables {
-		if missing := drawing.Missing(choice.ids); len(missing) > 0 {
-			return false, invalid("/seats", "whole_table", "a table is sold as a whole: seats %v are missing", missing)
-		}
+	// What somebody has of a table, or the organizer has blocked, does not keep the rest of it from being sold.
+	missing = slices.DeleteFunc(missing, func(id seats.ID) bool { return !free[id] })
+	if len(missing) > 0 {
+		return false, invalid("/seats", "whole_table", "a table is sold as a whole: seats %v are missing", missing)
 	}
 	if !event.OrphanRule {
 		return false, nil
