@@ -135,7 +135,8 @@ func TestARemovedUserIsSentToTheSignIn(t *testing.T) {
 	s := open(t, nil)
 	b := s.visitor(t)
 	b.get(s.owner(t)).send("Keep this password", url.Values{"password": {password}, "again": {password}}).says(200, "Signed in as")
-	s.invited(t, staff.NewUser{Email: "omar@example.com", Name: "Omar", Role: staff.Owner, EveryEvent: true})
+	omar := s.invited(t, staff.NewUser{Email: "omar@example.com", Name: "Omar", Role: staff.Owner, EveryEvent: true})
+	s.visitor(t).get(omar).send("Keep this password", url.Values{"password": {password}, "again": {password}}).says(200, "Signed in as")
 	session, err := s.people.Lookup(t.Context(), b.staffCookie())
 	if err != nil {
 		t.Fatal(err)
