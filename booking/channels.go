@@ -98,7 +98,7 @@ func (s *Service) CreateChannel(ctx context.Context, caller Caller, key Idempote
 			}
 			return remember(ctx, tx, event, caller, key, channel)
 		})
-		return channel, s.allotRefusal(ctx, err, caller, event, made.Seats)
+		return channel, s.allotRefusal(ctx, err, caller, event, 0, made.Seats)
 	}, recalled[Channel])
 }
 
@@ -106,12 +106,12 @@ func (s *Service) createChannel(ctx context.Context, tx pgx.Tx, caller Caller, e
 	if _, err := lockOwnForChange(ctx, tx, caller, event); err != nil {
 		return Channel{}, err
 	}
-	next, err := queries.ChannelNextID(ctx, tx, int64(event))
+	next, err := queries.ChannelNext(ctx, tx, int64(event))
 	if err != nil {
 		return Channel{}, fmt.Errorf("number channel: %w", err)
 	}
 	id := next.ID
-	if next.Channels >= maxChannels {
+	if next.Known >= maxChannels {
 		return Channel{}, invalid("", "too_many_channels", "an event has at most %d channels", maxChannels)
 	}
 	if made.ReleaseBefore != nil && *made.ReleaseBefore == 0 {
@@ -241,7 +241,7 @@ func (s *Service) UpdateChannel(ctx context.Context, caller Caller, event seats.
 		channel, err = updateChannel(ctx, tx, caller, event, id, change)
 		return err
 	})
-	return channel, answer(s.allotRefusal(ctx, err, caller, event, change.Add))
+	return channel, answer(s.allotRefusal(ctx, err, caller, event, id, change.Add))
 }
 
 func updateChannel(ctx context.Context, tx pgx.Tx, caller Caller, event seats.EventID, id int32, change ChannelChange) (Channel, error) {
@@ -369,8 +369,8 @@ func readChannels(ctx context.Context, conn db.DBTX, event seats.EventID, id *in
 	return list, nil
 }
 
-// allotRefusal says which of the seats could not be put into a channel, and why.
-func (s *Service) allotRefusal(ctx context.Context, err error, caller Caller, event seats.EventID, ids []seats.ID) error {
+// allotRefusal says which of the seats could not be put into the channel, which has no id yet if it is 0, and why.
+func (s *Service) allotRefusal(ctx context.Context, err error, caller Caller, event seats.EventID, id int32, ids []seats.ID) error {
 	if db.Violates(err, db.ConstraintChannelName) {
 		return invalid("/name", "duplicate_channel", "the event has a channel of this name")
 	}
@@ -384,7 +384,7 @@ func (s *Service) allotRefusal(ctx context.Context, err error, caller Caller, ev
 	refusal := &SeatsError{Code: CodeSeatTaken, Seats: losers(caller, event, seats.Any(ids...), rows)}
 	for _, r := range rows {
 		named := slices.ContainsFunc(refusal.Seats, func(l LostSeat) bool { return l.ID == r.ID })
-		if r.Channel != nil && !named {
+		if r.Channel != nil && *r.Channel != id && !named {
 			refusal.Seats = append(refusal.Seats, LostSeat{ID: r.ID, Place: r.Place, Reason: ReasonAllotted, Fence: r.Fence})
 		}
 	}

@@ -39,6 +39,13 @@ func lockVisible(ctx context.Context, tx pgx.Tx, caller Caller, id seats.EventID
 	case err != nil:
 		return event, fmt.Errorf("lock event: %w", err)
 	}
+	if event.Redrawn {
+		reach, err := reachOf(ctx, tx, caller, id)
+		if err != nil {
+			return event, err
+		}
+		event.Channels = reach.Channels
+	}
 	return event, nil
 }
 

@@ -149,19 +149,20 @@ func (q *Queries) ChannelList(ctx context.Context, db DBTX, arg ChannelListParam
 	return items, nil
 }
 
-const channelNextID = `-- name: ChannelNextID :one
-SELECT (coalesce(max(id), 0) + 1)::integer AS id, count(*) AS channels FROM channels WHERE event_id = $1
+const channelNext = `-- name: ChannelNext :one
+SELECT (coalesce(max(id), 0) + 1)::integer AS id, count(*) AS known FROM channels WHERE event_id = $1
 `
 
-type ChannelNextIDRow struct {
-	ID       int32
-	Channels int64
+type ChannelNextRow struct {
+	ID    int32
+	Known int64
 }
 
-func (q *Queries) ChannelNextID(ctx context.Context, db DBTX, eventID int64) (ChannelNextIDRow, error) {
-	row := db.QueryRow(ctx, channelNextID, eventID)
-	var i ChannelNextIDRow
-	err := row.Scan(&i.ID, &i.Channels)
+// The id of the event's next channel, and how many it has. There can be fewer than the highest id, as some are deleted.
+func (q *Queries) ChannelNext(ctx context.Context, db DBTX, eventID int64) (ChannelNextRow, error) {
+	row := db.QueryRow(ctx, channelNext, eventID)
+	var i ChannelNextRow
+	err := row.Scan(&i.ID, &i.Known)
 	return i, err
 }
 

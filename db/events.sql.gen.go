@@ -441,6 +441,7 @@ func (q *Queries) EventLockForChange(ctx context.Context, db DBTX, id int64) (Ev
 
 const eventLockForSale = `-- name: EventLockForSale :one
 SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.whole_tables, e.order_limit,
+       (e.layout <> (SELECT n.layout FROM events n WHERE n.id = $1))::boolean AS redrawn,
        (e.sale_starts_at <= statement_timestamp())::boolean AS sale_started,
        (e.sale_ends_at <= statement_timestamp())::boolean AS sale_ended,
        (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.key_id = $2)
@@ -469,6 +470,7 @@ type EventLockForSaleRow struct {
 	OrphanRule  bool
 	WholeTables bool
 	OrderLimit  *int32
+	Redrawn     bool
 	SaleStarted bool
 	SaleEnded   bool
 	Channels    []int32
@@ -477,6 +479,7 @@ type EventLockForSaleRow struct {
 // Waits for a pause or cancel that is under way, and makes later ones wait for this sale.
 // channels: those that the caller is given seats of without naming them, 0 for none: a key that has channels here those alone, everybody
 // else what is in none or has released itself, and the organizer what is in channels that no key sells.
+// redrawn: the layout has changed while the statement waited; the row is the new one then, but the channels are those of before.
 func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, arg EventLockForSaleParams) (EventLockForSaleRow, error) {
 	row := db.QueryRow(ctx, eventLockForSale, arg.ID, arg.Caller, arg.Organizer)
 	var i EventLockForSaleRow
@@ -491,6 +494,7 @@ func (q *Queries) EventLockForSale(ctx context.Context, db DBTX, arg EventLockFo
 		&i.OrphanRule,
 		&i.WholeTables,
 		&i.OrderLimit,
+		&i.Redrawn,
 		&i.SaleStarted,
 		&i.SaleEnded,
 		&i.Channels,

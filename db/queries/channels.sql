@@ -1,5 +1,6 @@
--- name: ChannelNextID :one
-SELECT (coalesce(max(id), 0) + 1)::integer AS id, count(*) AS channels FROM channels WHERE event_id = @event_id;
+-- name: ChannelNext :one
+-- The id of the event's next channel, and how many it has. There can be fewer than the highest id, as some are deleted.
+SELECT (coalesce(max(id), 0) + 1)::integer AS id, count(*) AS known FROM channels WHERE event_id = @event_id;
 
 -- name: ChannelInsert :exec
 INSERT INTO channels (event_id, id, name, release_before, created_at)

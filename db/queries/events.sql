@@ -59,7 +59,9 @@ LIMIT @max_rows;
 -- Waits for a pause or cancel that is under way, and makes later ones wait for this sale.
 -- channels: those that the caller is given seats of without naming them, 0 for none: a key that has channels here those alone, everybody
 -- else what is in none or has released itself, and the organizer what is in channels that no key sells.
+-- redrawn: the layout has changed while the statement waited; the row is the new one then, but the channels are those of before.
 SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layout, e.orphan_rule, e.whole_tables, e.order_limit,
+       (e.layout <> (SELECT n.layout FROM events n WHERE n.id = @id))::boolean AS redrawn,
        (e.sale_starts_at <= statement_timestamp())::boolean AS sale_started,
        (e.sale_ends_at <= statement_timestamp())::boolean AS sale_ended,
        (CASE WHEN EXISTS (SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.key_id = @caller)
