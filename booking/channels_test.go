@@ -3,7 +3,6 @@ package booking_test
 import (
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -252,37 +251,4 @@ func TestChannelIsChangedAndGivenBack(t *testing.T) {
 		t.Errorf("what the agency held: %v", err)
 	}
 	w.MustHold(t, agency, 20) // it has no channel any more, and so sells with everybody
-}
-
-// TestAllotmentsAndSalesAtOnce: a seat is either allotted or held by a buyer, and nobody waits for anybody in a circle.
-func TestAllotmentsAndSalesAtOnce(t *testing.T) {
-	ctx, w := setup(t)
-	made := channel(t, w, nil)
-	var all sync.WaitGroup
-	for n := range 4 {
-		all.Go(func() {
-			for i := range 40 {
-				buyer := Buyer()
-				ids := []seats.ID{seats.ID(6 + (i*3+n)%10), seats.ID(6 + (i*3+n+5)%10)}
-				hold, err := w.Hold(ctx, buyer, ids...)
-				if err == nil {
-					err = w.Service.Release(ctx, buyer, hold.ID)
-				}
-				if _, ok := errors.AsType[*booking.SeatsError](err); err != nil && !ok {
-					t.Errorf("hold: %v", err)
-				}
-			}
-		})
-	}
-	for i := range 40 {
-		ids := []seats.ID{seats.ID(6 + i%10), seats.ID(6 + (i+3)%10)}
-		_, err := w.Service.UpdateChannel(ctx, w.Owner, w.Event, made.ID, booking.ChannelChange{Add: ids})
-		if err == nil {
-			_, err = w.Service.UpdateChannel(ctx, w.Owner, w.Event, made.ID, booking.ChannelChange{Drop: ids})
-		}
-		if _, ok := errors.AsType[*booking.SeatsError](err); err != nil && !ok {
-			t.Errorf("allot: %v", err)
-		}
-	}
-	all.Wait()
 }
