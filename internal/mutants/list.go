@@ -286,6 +286,19 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		[]edit{code("migrations/00004_halls.sql", "WHERE p.starts_at <= statement_timestamp()\n", "")},
 	},
 	{
+		"a seat is held as a type that it is not sold as", booking,
+		[]string{"TestTypeIsSoldFromItsTimeOn"},
+		[]edit{
+			query("seats", "SeatHold", "\n    JOIN cost p", "\n    LEFT JOIN cost p"),
+			query("seats", "SeatHold", "p.type, p.amount AS price", "coalesce(p.type, a.type) AS type, coalesce(p.amount, 0) AS price"),
+		},
+	},
+	{
+		"a seat is sold for nothing as a type that it is not sold as", booking,
+		[]string{"TestTypeIsSoldFromItsTimeOn"},
+		[]edit{query("bookings", "Sell", "THEN p.amount ELSE", "THEN coalesce(p.amount, 0) ELSE")},
+	},
+	{
 		"a new plan takes seats off without a look at who has them", booking,
 		[]string{"TestNewPlanAndWhoeverHasASeat"},
 		[]edit{code("booking/redraw.go", "\tif len(refusal.Seats) > 0 {", "\tif false {")},
@@ -302,6 +315,29 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		"the best seats are gone once somebody is about to take them", booking,
 		[]string{"TestSeatsThatOthersAreAboutToTakeAreNotGone"},
 		[]edit{code("booking/best.go", "\t\tcase !taken:", "\t\tcase !taken || taken:")},
+	},
+	{
+		"the sessions of a user who was removed live", "./internal/staff",
+		[]string{"TestARemovedUserIsOutOnEveryNodeInTime"},
+		[]edit{ // two guards, each enough
+			code("internal/staff/user.go", "queries.UserRemove, queries.SessionsEnd}", "queries.UserRemove}"),
+			query("staff", "SessionGet", "JOIN people p ON p.id = s.user_id", `JOIN (
+    SELECT u.id, u.organizer_id, ''::text AS organizer, u.email, u.name, u.role, u.every_event, u.password_hash, u.wait_until, u.created_at, '{}'::bigint[] AS events
+    FROM users u) p ON p.id = s.user_id`),
+		},
+	},
+	{
+		"the node that removed a user still knows the session", "./internal/staff",
+		[]string{"TestARemovedUserIsOutOnEveryNodeInTime"},
+		[]edit{code("internal/staff/session.go", "\t\tif e.session.User.ID == user {", "\t\tif e.session.User.ID == user && false {")},
+	},
+	{
+		"a link for a password works twice", "./internal/staff",
+		[]string{"TestALinkWorksOnceAndEndsTheOtherSessions"},
+		[]edit{
+			code("internal/staff/link.go", "queries.TokenTake(ctx, tx, hash[:])", "queries.TokenGet(ctx, tx, hash[:])"),
+			{"internal/staff/link.go", "// SetPassword takes", "return record", "queries.TokensEnd(ctx, tx, row.UserID)", "error(nil)"},
+		},
 	},
 	{
 		"a mail is queued as often as its row is handed on", "./internal/notify",
