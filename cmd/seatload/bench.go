@@ -49,8 +49,10 @@ type figure struct {
 	spent spent
 }
 
-func (f figure) median() float64 {
-	rates := slices.Sorted(slices.Values(f.rates))
+func (f figure) median() float64 { return median(f.rates) }
+
+func median(rates []float64) float64 {
+	rates = slices.Sorted(slices.Values(rates))
 	return rates[len(rates)/2]
 }
 
@@ -90,7 +92,7 @@ func bench(ctx context.Context, c benchCommand, out io.Writer) error {
 	for _, f := range figures {
 		fmt.Fprintf(out, "%-42s %8.0f/s   %5.2f of pgbench   each: %s\n", f.name, f.median(), f.median()/figures[0].median(), f.spent.each(f.done))
 	}
-	return nil
+	return m.fillings(ctx, c.Rounds, out)
 }
 
 func (m *meter) rounds(ctx context.Context, n int, out io.Writer) ([]figure, error) {
@@ -124,11 +126,15 @@ func (m *meter) rounds(ctx context.Context, n int, out io.Writer) ([]figure, err
 }
 
 func (m *meter) event(ctx context.Context) (seats.EventID, error) {
-	labels := make([]string, benchRows)
+	return m.house(ctx, m.locked, rowLabels(benchRows), benchRowSeats, 0)
+}
+
+func rowLabels(n int) []string {
+	labels := make([]string, n)
 	for i := range labels {
 		labels[i] = strconv.Itoa(i + 1)
 	}
-	return m.house(ctx, m.locked, labels, benchRowSeats)
+	return labels
 }
 
 // load runs the clients for the measurement's time, each on its own connection, and returns how many answers of the wanted status came

@@ -186,8 +186,12 @@ func (b *bed) close() {
 	}
 }
 
-// house is one section of rows of equal length, numbered from 1, at one price.
-func (b *bed) house(ctx context.Context, s *server, labels []string, rowSeats int) (seats.EventID, error) {
+// house is one section of rows of equal length, numbered from 1, and a floor if places is not 0, all at one price.
+func (b *bed) house(ctx context.Context, s *server, labels []string, rowSeats, places int) (seats.EventID, error) {
+	areas := []any{}
+	if places > 0 {
+		areas = append(areas, map[string]any{"name": "Floor", "category": "All", "capacity": places})
+	}
 	rows := make([]map[string]any, len(labels))
 	for i, label := range labels {
 		rows[i] = map[string]any{"label": label, "category": "All", "seats": rowSeats}
@@ -197,7 +201,7 @@ func (b *bed) house(ctx context.Context, s *server, labels []string, rowSeats in
 		"name": "An evening", "venue": "Loopback", "starts_at": now.Add(48 * time.Hour), "timezone": "UTC", "currency": "EUR", "payment": "none",
 		"status": "on_sale", "sale_starts_at": now.Add(-time.Hour), "sale_ends_at": now.Add(24 * time.Hour),
 		"categories": []any{map[string]any{"name": "All", "price": 4500}},
-		"sections":   []any{map[string]any{"name": "Stalls", "rows": rows}}, "areas": []any{},
+		"sections":   []any{map[string]any{"name": "Stalls", "rows": rows}}, "areas": areas,
 	})
 	if err != nil {
 		return 0, err

@@ -65,7 +65,7 @@ func story(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	event, err := b.house(ctx, serverB, []string{"A", "B", "C"}, 20)
+	event, err := b.house(ctx, serverB, []string{"A", "B", "C"}, 20, 0)
 	if err != nil {
 		return err
 	}
