@@ -258,12 +258,14 @@ WITH ev AS (
       AND (ev.starts_at - c.release_before <= statement_timestamp() OR $6::boolean AND NOT EXISTS (
           SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.channel_id = c.id))
 ), picked AS MATERIALIZED (
+    -- Like SeatPickUnits, and written in its way.
     SELECT s.id FROM seats s
-    WHERE s.event_id = $1 AND s.area_id = $7::integer AND s.id >= $8::integer
-      AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $7)
-      AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $7)
-      AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-      AND coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed))
+    WHERE s.event_id = $1
+      AND s.id >= greatest($7::integer, (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $8))
+      AND (s.event_id, s.id) < ($1, (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $8))
+      AND CASE WHEN s.area_id = $8::integer AND s.buyer IS NULL AND s.block_id IS NULL
+                    AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+                    AND coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)) THEN true END
     ORDER BY s.id LIMIT $9::integer FOR UPDATE SKIP LOCKED
 ), cost AS MATERIALIZED (
     SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = $1
@@ -271,7 +273,7 @@ WITH ev AS (
     SELECT unnest($10::integer[]) AS id, unnest($11::bigint[]) AS fence, unnest($12::bigint[]) AS price,
            unnest($13::text[]) AS type, unnest($14::text[]) AS code
     UNION ALL
-    SELECT p.id, -1, -1, $15::text, ($14::text[])[row_number() OVER (ORDER BY p.id)] FROM picked p
+    SELECT unnest(ARRAY(SELECT p.id FROM picked p ORDER BY p.id)), -1, -1, $15::text, unnest($14::text[])
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
     FROM asked a JOIN seats s ON s.event_id = $1 AND s.id = a.id
@@ -321,8 +323,8 @@ type SellParams struct {
 	Judged           bool
 	Buyer            uuid.UUID
 	AnyChannel       bool
-	AreaID           *int32
 	FromSeat         int32
+	AreaID           *int32
 	Quantity         int32
 	Ids              []int32
 	Fences           []int64
@@ -371,8 +373,8 @@ func (q *Queries) Sell(ctx context.Context, db DBTX, arg SellParams) ([]SellRow,
 		arg.Judged,
 		arg.Buyer,
 		arg.AnyChannel,
-		arg.AreaID,
 		arg.FromSeat,
+		arg.AreaID,
 		arg.Quantity,
 		arg.Ids,
 		arg.Fences,

@@ -446,29 +446,32 @@ func (q *Queries) SeatLockStates(ctx context.Context, db DBTX, arg SeatLockState
 
 const seatPickUnits = `-- name: SeatPickUnits :many
 SELECT s.id FROM seats s
-WHERE s.event_id = $1 AND s.area_id = $2::integer AND s.id >= $3::integer
-  AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $2)
-  AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $2)
-  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND coalesce(s.channel_id, 0) = ANY($4::integer[])
+WHERE s.event_id = $1
+  AND s.id >= greatest($2::integer, (SELECT a.first_seat FROM areas a WHERE a.event_id = $1 AND a.id = $3))
+  AND (s.event_id, s.id) < ($1, (SELECT a.beyond FROM areas a WHERE a.event_id = $1 AND a.id = $3))
+  AND CASE WHEN s.area_id = $3::integer AND s.buyer IS NULL AND s.block_id IS NULL
+                AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+                AND coalesce(s.channel_id, 0) = ANY($4::integer[]) THEN true END
 ORDER BY s.id LIMIT $5::integer FOR UPDATE SKIP LOCKED
 `
 
 type SeatPickUnitsParams struct {
 	EventID  int64
-	AreaID   int32
 	FromSeat int32
+	AreaID   int32
 	Channels []int32
 	Quantity int32
 }
 
 // Free unnumbered seats of an area from a seat on, passing over those that somebody is writing. The rows are locked by the
 // SELECT itself: as a LIMIT sub-select of the UPDATE the planner may run it once per row and take far more than asked for.
+// The bounds are not a pair on one column, and what makes a place free is in a CASE, because the planner must not believe that free
+// places are few: it would read and sort all that is left of a floor (3 ms of 12,000 places) instead of walking the index to the first.
 func (q *Queries) SeatPickUnits(ctx context.Context, db DBTX, arg SeatPickUnitsParams) ([]int32, error) {
 	rows, err := db.Query(ctx, seatPickUnits,
 		arg.EventID,
-		arg.AreaID,
 		arg.FromSeat,
+		arg.AreaID,
 		arg.Channels,
 		arg.Quantity,
 	)

@@ -24,12 +24,14 @@ WITH ev AS (
       AND (ev.starts_at - c.release_before <= statement_timestamp() OR @any_channel::boolean AND NOT EXISTS (
           SELECT 1 FROM channel_keys k WHERE k.event_id = @event_id AND k.channel_id = c.id))
 ), picked AS MATERIALIZED (
+    -- Like SeatPickUnits, and written in its way.
     SELECT s.id FROM seats s
-    WHERE s.event_id = @event_id AND s.area_id = sqlc.narg('area_id')::integer AND s.id >= @from_seat::integer
-      AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id'))
-      AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id'))
-      AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-      AND coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed))
+    WHERE s.event_id = @event_id
+      AND s.id >= greatest(@from_seat::integer, (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id')))
+      AND (s.event_id, s.id) < (@event_id, (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = sqlc.narg('area_id')))
+      AND CASE WHEN s.area_id = sqlc.narg('area_id')::integer AND s.buyer IS NULL AND s.block_id IS NULL
+                    AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+                    AND coalesce(s.channel_id, 0) = ANY(ARRAY(SELECT channel_id FROM allowed)) THEN true END
     ORDER BY s.id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED
 ), cost AS MATERIALIZED (
     SELECT p.category_id, p.type_id, p.type, p.amount FROM prices_now p WHERE p.event_id = @event_id
@@ -37,7 +39,7 @@ WITH ev AS (
     SELECT unnest(@ids::integer[]) AS id, unnest(@fences::bigint[]) AS fence, unnest(@prices::bigint[]) AS price,
            unnest(@types::text[]) AS type, unnest(@codes::text[]) AS code
     UNION ALL
-    SELECT p.id, -1, -1, @area_type::text, (@codes::text[])[row_number() OVER (ORDER BY p.id)] FROM picked p
+    SELECT unnest(ARRAY(SELECT p.id FROM picked p ORDER BY p.id)), -1, -1, @area_type::text, unnest(@codes::text[])
 ), want AS MATERIALIZED (
     SELECT a.id, a.fence, a.code, CASE WHEN a.price < 0 THEN p.amount ELSE a.price END AS price, coalesce(p.type, a.type) AS type
     FROM asked a JOIN seats s ON s.event_id = @event_id AND s.id = a.id

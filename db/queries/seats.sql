@@ -144,12 +144,15 @@ SELECT f.id FROM freed f ORDER BY f.id;
 -- name: SeatPickUnits :many
 -- Free unnumbered seats of an area from a seat on, passing over those that somebody is writing. The rows are locked by the
 -- SELECT itself: as a LIMIT sub-select of the UPDATE the planner may run it once per row and take far more than asked for.
+-- The bounds are not a pair on one column, and what makes a place free is in a CASE, because the planner must not believe that free
+-- places are few: it would read and sort all that is left of a floor (3 ms of 12,000 places) instead of walking the index to the first.
 SELECT s.id FROM seats s
-WHERE s.event_id = @event_id AND s.area_id = @area_id::integer AND s.id >= @from_seat::integer
-  AND s.id >= (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
-  AND s.id < (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id)
-  AND s.buyer IS NULL AND s.block_id IS NULL AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
-  AND coalesce(s.channel_id, 0) = ANY(@channels::integer[])
+WHERE s.event_id = @event_id
+  AND s.id >= greatest(@from_seat::integer, (SELECT a.first_seat FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id))
+  AND (s.event_id, s.id) < (@event_id, (SELECT a.beyond FROM areas a WHERE a.event_id = @event_id AND a.id = @area_id))
+  AND CASE WHEN s.area_id = @area_id::integer AND s.buyer IS NULL AND s.block_id IS NULL
+                AND (s.hold_id IS NULL OR s.held_until <= statement_timestamp())
+                AND coalesce(s.channel_id, 0) = ANY(@channels::integer[]) THEN true END
 ORDER BY s.id LIMIT @quantity::integer FOR UPDATE SKIP LOCKED;
 
 -- name: SeatPickUnitsWaiting :many
