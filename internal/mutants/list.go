@@ -317,6 +317,11 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		[]edit{code("booking/best.go", "\t\tcase !taken:", "\t\tcase !taken || taken:")},
 	},
 	{
+		"a new event waits for whoever vacuums its tables", booking,
+		[]string{"TestEventIsMadeWhileItsTablesAreVacuumed"},
+		[]edit{query("settings", "SeatsAnalyze", "(SKIP_LOCKED) ", "")},
+	},
+	{
 		"the sessions of a user who was removed live", "./internal/staff",
 		[]string{"TestARemovedUserIsOutOnEveryNodeInTime"},
 		[]edit{ // two guards, each enough
