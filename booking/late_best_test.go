@@ -75,3 +75,24 @@ func TestSaleUnderWayIsFinishedBeforeANewPlan(t *testing.T) {
 		t.Errorf("refused with %+v", lost)
 	}
 }
+
+// TestChoiceWaitsForTheOneBesideIt: alone, each of the two leaves two seats side by side; the second is judged by what the first has left.
+func TestChoiceWaitsForTheOneBesideIt(t *testing.T) {
+	t.Parallel()
+	w := hall(t, 3, 4, strict)
+	w.MustHold(t, Buyer(), 4)
+	finish := stopped(t, failpoint.BeforeCommit, func(ctx context.Context) error {
+		_, err := w.Hold(ctx, Buyer(), 1)
+		return err
+	})
+	second := begun(t, w, 1, func() error {
+		_, err := w.Hold(context.Background(), Buyer(), 3)
+		return err
+	})
+	if err := finish(); err != nil {
+		t.Fatal(err)
+	}
+	if lost := refused(t, <-second, booking.CodeSeatAlone).Seats; len(lost) != 1 || lost[0].ID != 2 {
+		t.Errorf("refused with %+v", lost)
+	}
+}

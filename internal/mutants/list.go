@@ -267,7 +267,7 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 	},
 	{
 		"the orphan rule does not lock the neighbours", booking,
-		[]string{"TestTwoChoicesSideBySideAreJudgedInTurn"},
+		[]string{"TestChoiceWaitsForTheOneBesideIt"},
 		[]edit{query("seats", "SeatLockStates", "FOR UPDATE", "")},
 	},
 	{
