@@ -307,6 +307,7 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		"a new plan does not lock the event", booking,
 		[]string{"TestSaleUnderWayIsFinishedBeforeANewPlan"},
 		[]edit{
+			query("events", "EventTurn", "-($1::bigint)", "$1::bigint"),
 			query("events", "EventLockForChange", " FOR NO KEY UPDATE", ""),
 			code("booking/redraw.go", "if _, err := seats.Lock(ctx, tx, id, touched); err != nil {", "if err := error(nil); err != nil {"),
 		},
