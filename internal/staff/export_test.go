@@ -46,3 +46,15 @@ func Crowd(n int) (sessions int) {
 
 // Hashing returns how many passwords are hashed at this moment.
 func Hashing(s *Staff) int { return len(s.hashes) }
+
+// TakeTurns leaves no turn to hash a password until they are given back.
+func TakeTurns(s *Staff) (giveBack func()) {
+	for range maxHashes {
+		s.hashes <- struct{}{}
+	}
+	return func() {
+		for range maxHashes {
+			<-s.hashes
+		}
+	}
+}

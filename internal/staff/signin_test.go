@@ -121,6 +121,28 @@ func TestFewPasswordsAreHashedAtOnce(t *testing.T) {
 	}
 }
 
+// The right password that had to wait for its turn to be hashed is no wrong one.
+func TestARightPasswordThatFoundNoTurnCostsNothing(t *testing.T) {
+	o := open(t)
+	u, _ := o.hired(staff.Owner, "lena@example.com")
+	giveBack := staff.TakeTurns(o.Staff)
+	errs := make([]error, staff.FreeAttempts+1)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { _, _, errs[i] = o.SignIn(t.Context(), u.Email, password) })
+	}
+	all.Wait()
+	giveBack()
+	for _, err := range errs {
+		if wait := waitOf(t, err); wait > time.Second {
+			t.Errorf("whoever found no turn waits %v", wait)
+		}
+	}
+	if _, _, err := o.SignIn(t.Context(), u.Email, password); err != nil {
+		t.Errorf("a user who only typed the right password: %v", err)
+	}
+}
+
 func TestAPasswordOfOldParametersIsHashedAnew(t *testing.T) {
 	o := open(t)
 	u, _ := o.hired(staff.Owner, "lena@example.com")
