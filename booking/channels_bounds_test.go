@@ -79,24 +79,6 @@ func TestChannelsHaveBounds(t *testing.T) {
 	wantInvalid(t, err, "/add", "too_many_seats")
 }
 
-// The limit counts the channels that there are.
-func TestChannelsAreCountedNotNumbered(t *testing.T) {
-	ctx, w := setup(t)
-	for i := range 100 {
-		if _, _, err := w.Service.CreateChannel(ctx, w.Owner, Key(), w.Event, booking.NewChannel{Name: fmt.Sprint("c", i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for id := range int32(99) {
-		if err := w.Service.DeleteChannel(ctx, w.Owner, w.Event, id+1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := w.Service.CreateChannel(ctx, w.Owner, Key(), w.Event, booking.NewChannel{Name: "second"}); err != nil {
-		t.Errorf("the event has one channel, and a second is refused: %v", err)
-	}
-}
-
 func TestChannelHasLivePartnerKeysOfItsOrganizerAlone(t *testing.T) {
 	ctx, w := setup(t)
 	good, revoked, own, foreign := partner(t, w), partner(t, w), partner(t, w), partner(t, w)
