@@ -51,7 +51,7 @@ func ParsePage(text string) (p Page, err error) {
 	if len(parts) != 3 {
 		return Page{}, ErrBadPage
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(parts[0])
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(parts[0])
 	if err != nil || len(raw) != sessionSize {
 		return Page{}, ErrBadPage
 	}

@@ -59,10 +59,10 @@ type AreaPlaces struct {
 // HoldRequest asks for named seats, for places of an area, or for the best seats that are free. Page is the
 // live page that it comes from.
 type HoldRequest struct {
-	Event       seats.EventID
-	Seats       []seats.Want
-	Places      *AreaPlaces
-	Best        *BestWish
+	Event  seats.EventID
+	Seats  []seats.Want
+	Places *AreaPlaces
+	Best   *BestWish
 	Page   *Page
 }
 
