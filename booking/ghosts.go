@@ -35,32 +35,35 @@ type Page struct {
 	Node    uuid.UUID
 }
 
-// ErrBadPage says that a text is not the form of a Page.
-var ErrBadPage = errors.New("not a page: <session>.<generation>.<node>")
-
-// ErrMassLoss says that more than half of all pages that show holds are gone at once: then it is rather the service that has lost them
+// MassLossError says that more than half of all pages that show holds are gone at once: then it is rather the service that has lost them
 // than their people who have left, and nothing is released.
-var ErrMassLoss = errors.New("most pages of open holds are gone")
+type MassLossError struct{ Gone, Pages int64 }
+
+func (e *MassLossError) Error() string {
+	return fmt.Sprintf("%d of %d pages that show holds are gone: nothing is released", e.Gone, e.Pages)
+}
+
+var errPage = invalid("/session", "bad_session", "the session of a page is <session>.<generation>.<node>, as the stream gave it")
 
 // String is "<session>.<generation>.<node>".
 func (p Page) String() string { return fmt.Sprintf("%s.%d.%s", p.Session, p.Gen, p.Node) }
 
-// ParsePage reads the form of Page.String; anything else is ErrBadPage.
+// ParsePage reads the form of Page.String; anything else is an InvalidError.
 func ParsePage(text string) (p Page, err error) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		return Page{}, ErrBadPage
+		return Page{}, errPage
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(parts[0])
 	if err != nil || len(raw) != sessionSize {
-		return Page{}, ErrBadPage
+		return Page{}, errPage
 	}
 	p.Session = parts[0]
 	if p.Gen, err = strconv.ParseInt(parts[1], 10, 64); err != nil || p.Gen < 1 {
-		return Page{}, ErrBadPage
+		return Page{}, errPage
 	}
 	if p.Node, err = uuid.Parse(parts[2]); err != nil || p.String() != text {
-		return Page{}, ErrBadPage
+		return Page{}, errPage
 	}
 	return p, nil
 }
@@ -147,7 +150,7 @@ func forget(ctx context.Context, tx pgx.Tx, nodes []uuid.UUID) error {
 }
 
 // ReleaseGhosts frees the seats of holds that were shown on pages, all of which have been gone for longer than grace, unless they are being
-// paid for. It returns how many it ended; one that fails does not keep the others. ErrMassLoss says that it ended none because of that.
+// paid for. It returns how many it ended; one that fails does not keep the others. A MassLossError says that it ended none because of that.
 func (s *Service) ReleaseGhosts(ctx context.Context, grace time.Duration) (ended int, err error) {
 	left, err := queries.HoldsLeft(ctx, s.pool, db.HoldsLeftParams{Grace: grace, MaxRows: ghostBatch})
 	if err != nil || len(left) == 0 {
@@ -158,7 +161,7 @@ func (s *Service) ReleaseGhosts(ctx context.Context, grace time.Duration) (ended
 		return 0, answer(fmt.Errorf("count pages of holds: %w", err))
 	}
 	if counts.Gone >= massLoss && 2*counts.Gone > counts.Pages {
-		return 0, fmt.Errorf("%w: %d of %d", ErrMassLoss, counts.Gone, counts.Pages)
+		return 0, &MassLossError{counts.Gone, counts.Pages}
 	}
 	var errs []error
 	for _, h := range left {

@@ -91,7 +91,7 @@ func (r holdRequest) toHold(event seats.EventID) (booking.HoldRequest, error) {
 	if r.Session != nil {
 		page, err := booking.ParsePage(*r.Session)
 		if err != nil {
-			return req, invalid("/session", "bad_session", "this is no session of a page")
+			return req, err
 		}
 		req.Page = &page
 	}
