@@ -337,7 +337,7 @@ func draftPointer(at string) string {
 }
 
 // prices are what the pages that were saved say of the categories of the plan. Two of them may not say different things of one.
-func (d Draft) prices(categories []string) (list []draftPrice, err error) {
+func (d Draft) prices(categories, types []string) (list []draftPrice, err error) {
 	said := map[draftPrice]int64{}
 	for i, item := range d.Items {
 		if !item.priced {
@@ -355,6 +355,8 @@ func (d Draft) prices(categories []string) (list []draftPrice, err error) {
 				return nil, invalid(fmt.Sprintf("/items/%d/prices/prices/%d", i, j), "other_price", "an earlier section has another price for this category and type")
 			case !slices.Contains(categories, p.Category):
 				return nil, invalid(fmt.Sprintf("/items/%d/prices/prices/%d/category", i, j), "unknown_category", "the plan has no category of this name")
+			case !slices.Contains(types, p.Type):
+				return nil, invalid(fmt.Sprintf("/items/%d/prices/prices/%d/type", i, j), "unknown_type", "the event has no ticket type of this name")
 			case !known:
 				said[key] = p.Amount
 				list = append(list, p)
