@@ -99,6 +99,30 @@ type ChannelKey struct {
 	ChannelID int32
 }
 
+type Draft struct {
+	EventID     int64
+	PlanID      int64
+	PlanVersion int32
+	Fence       int64
+	GroupFence  int64
+	GroupHolder *uuid.UUID
+	MemberFence int64
+	Revision    int64
+	NextItem    int32
+	PublishedAt *time.Time
+}
+
+type DraftPage struct {
+	EventID int64
+	Item    int32
+	Page    string
+	Body    []byte
+	Fence   int64
+	Holder  *uuid.UUID
+	SavedAt *time.Time
+	SavedBy *uuid.UUID
+}
+
 type Event struct {
 	ID           int64
 	OrganizerID  int64
@@ -122,17 +146,25 @@ type Event struct {
 }
 
 type Hold struct {
-	EventID     int64
-	ID          uuid.UUID
-	Buyer       uuid.UUID
-	PageSession *string
-	Status      string
-	AcquiredAt  time.Time
-	ExpiresAt   time.Time
-	EndsAt      time.Time
-	Extensions  int32
-	CheckoutAt  *time.Time
-	BookingID   *uuid.UUID
+	EventID    int64
+	ID         uuid.UUID
+	Buyer      uuid.UUID
+	Status     string
+	AcquiredAt time.Time
+	ExpiresAt  time.Time
+	EndsAt     time.Time
+	Extensions int32
+	CheckoutAt *time.Time
+	BookingID  *uuid.UUID
+}
+
+type HoldPage struct {
+	EventID int64
+	HoldID  uuid.UUID
+	Session string
+	Gen     int64
+	Node    uuid.UUID
+	GoneAt  *time.Time
 }
 
 type HoldSeat struct {
@@ -151,6 +183,12 @@ type IdempotencyKey struct {
 	Fingerprint []byte
 	Result      []byte
 	CreatedAt   time.Time
+}
+
+type Node struct {
+	ID         uuid.UUID
+	SeenAt     time.Time
+	WholeSince time.Time
 }
 
 type Organizer struct {
