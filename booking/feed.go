@@ -25,8 +25,8 @@ const (
 // FeedTop is where an event's feed is. Epoch is opaque. With another one all that a client knows is void: its numbers, or what there is to
 // sell, and to whom, are new.
 type FeedTop struct {
-	Epoch string
-	Seq   int64
+	Epoch string `json:"epoch"`
+	Seq   int64  `json:"seq"`
 }
 
 // Batch is what the changes after From up to Seq made of an event's seats, as everybody may see it: one cell for each seat and area that
@@ -117,24 +117,26 @@ func readBatch(ctx context.Context, tx pgx.Tx, caller Caller, event seats.EventI
 		if err != nil {
 			return Batch{}, err
 		}
-		batch.Cells = append(batch.Cells, free...)
+		for _, a := range free {
+			batch.Cells = append(batch.Cells, Cell{Area: a.Area, Free: a.Free})
+		}
 	}
 	return batch, nil
 }
 
-// feedAreas are cells of how many places are free now, which may be ahead of the batch that they are for: what is newer comes again.
-func feedAreas(ctx context.Context, tx pgx.Tx, event seats.EventID, reach seats.Reach, ids []int32) ([]Cell, error) {
+// feedAreas counts what is free now, which may be ahead of the number that it is shown at: what is newer comes again.
+func feedAreas(ctx context.Context, tx pgx.Tx, event seats.EventID, reach seats.Reach, ids []int32) ([]AreaFree, error) {
 	rows, err := queries.FeedAreas(ctx, tx, db.FeedAreasParams{
 		EventID: int64(event), Ids: ids, AnyChannel: reach.All, Channels: reach.Channels,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("count places: %w", err)
 	}
-	cells := make([]Cell, len(rows))
+	list := make([]AreaFree, len(rows))
 	for i, r := range rows {
-		cells[i] = Cell{Area: r.ID, Free: r.Free}
+		list[i] = AreaFree{r.ID, r.Free}
 	}
-	return cells, nil
+	return list, nil
 }
 
 func feedHead(ctx context.Context, conn db.DBTX, event seats.EventID) (db.FeedHeadsRow, error) {
@@ -147,6 +149,8 @@ func feedHead(ctx context.Context, conn db.DBTX, event seats.EventID) (db.FeedHe
 	}
 	return heads[0], nil
 }
+
+func topOf(h db.FeedHeadsRow) FeedTop { return FeedTop{epochOf(h), h.Seq} }
 
 // epochOf names what numbers count in, the layout, and how many channels have released themselves, which no change of the event says.
 func epochOf(h db.FeedHeadsRow) string {
@@ -170,7 +174,7 @@ func (s *Service) FeedTops(ctx context.Context, events []seats.EventID) (map[sea
 	}
 	tops := make(map[seats.EventID]FeedTop, len(heads))
 	for _, h := range heads {
-		tops[seats.EventID(h.EventID)] = FeedTop{epochOf(h), h.Seq}
+		tops[seats.EventID(h.EventID)] = topOf(h)
 	}
 	return tops, nil
 }

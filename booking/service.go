@@ -120,6 +120,7 @@ type Service struct {
 
 	halls   halls
 	cursors sync.Map // areaKey → *cursor
+	states  views[*MapState]
 }
 
 // New returns the use cases over pool.
