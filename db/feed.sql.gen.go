@@ -350,3 +350,114 @@ func (q *Queries) FeedsWaiting(ctx context.Context, db DBTX, arg FeedsWaitingPar
 	}
 	return items, nil
 }
+
+const mapAreas = `-- name: MapAreas :many
+SELECT id, name, category_id, capacity FROM areas WHERE event_id = $1 ORDER BY id
+`
+
+type MapAreasRow struct {
+	ID         int32
+	Name       string
+	CategoryID int32
+	Capacity   int32
+}
+
+func (q *Queries) MapAreas(ctx context.Context, db DBTX, eventID int64) ([]MapAreasRow, error) {
+	rows, err := db.Query(ctx, mapAreas, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MapAreasRow
+	for rows.Next() {
+		var i MapAreasRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Name,
+			&i.CategoryID,
+			&i.Capacity,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const mapSeats = `-- name: MapSeats :many
+SELECT s.id, s.section, s.row_label, s.number, s.category_id, l.line, l.x, l.y, l.attributes, l.tags
+FROM spots l JOIN seats s ON s.event_id = l.event_id AND s.id = l.seat_id
+WHERE l.event_id = $1
+ORDER BY min(s.id) OVER (PARTITION BY s.section), l.line, l.run, l.pos
+`
+
+type MapSeatsRow struct {
+	ID         int32
+	Section    string
+	RowLabel   string
+	Number     string
+	CategoryID int32
+	Line       int32
+	X          float64
+	Y          float64
+	Attributes int16
+	Tags       []string
+}
+
+// What is drawn of numbered seats, row by row. Those that the plan has no longer have no spot.
+func (q *Queries) MapSeats(ctx context.Context, db DBTX, eventID int64) ([]MapSeatsRow, error) {
+	rows, err := db.Query(ctx, mapSeats, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MapSeatsRow
+	for rows.Next() {
+		var i MapSeatsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Section,
+			&i.RowLabel,
+			&i.Number,
+			&i.CategoryID,
+			&i.Line,
+			&i.X,
+			&i.Y,
+			&i.Attributes,
+			&i.Tags,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const mapVersion = `-- name: MapVersion :one
+SELECT layout, plan_id, plan_version, organizer_id FROM events WHERE id = $1
+`
+
+type MapVersionRow struct {
+	Layout      int32
+	PlanID      *int64
+	PlanVersion *int32
+	OrganizerID int64
+}
+
+func (q *Queries) MapVersion(ctx context.Context, db DBTX, eventID int64) (MapVersionRow, error) {
+	row := db.QueryRow(ctx, mapVersion, eventID)
+	var i MapVersionRow
+	err := row.Scan(
+		&i.Layout,
+		&i.PlanID,
+		&i.PlanVersion,
+		&i.OrganizerID,
+	)
+	return i, err
+}

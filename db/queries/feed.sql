@@ -92,3 +92,16 @@ SELECT a.id, (
 )::bigint AS free
 FROM areas a WHERE a.event_id = @event_id AND (sqlc.narg('ids')::integer[] IS NULL OR a.id = ANY(sqlc.narg('ids')))
 ORDER BY a.id;
+
+-- name: MapVersion :one
+SELECT layout, plan_id, plan_version, organizer_id FROM events WHERE id = @event_id;
+
+-- name: MapSeats :many
+-- What is drawn of numbered seats, row by row. Those that the plan has no longer have no spot.
+SELECT s.id, s.section, s.row_label, s.number, s.category_id, l.line, l.x, l.y, l.attributes, l.tags
+FROM spots l JOIN seats s ON s.event_id = l.event_id AND s.id = l.seat_id
+WHERE l.event_id = @event_id
+ORDER BY min(s.id) OVER (PARTITION BY s.section), l.line, l.run, l.pos;
+
+-- name: MapAreas :many
+SELECT id, name, category_id, capacity FROM areas WHERE event_id = @event_id ORDER BY id;
