@@ -1387,7 +1387,7 @@ type SeatStates struct {
 type SeatWish = seatWish
 
 // SeatsInEitherForm The seats in the form that was asked for.
-type SeatsInEitherForm = SeatList
+type SeatsInEitherForm = json.RawMessage
 
 // Section The seats of a section, or the places of an area, of one category and price.
 type Section struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,7 +35,7 @@ func (s *server) ListSeats(ctx context.Context, r ListSeatsRequestObject) (ListS
 	if err != nil {
 		return nil, err
 	}
-	answer := ListSeats200JSONResponse{
+	answer := seatList{
 		Epoch: house.Feed.Epoch, Seq: house.Feed.Seq, Seats: make([]Seat, len(house.Seats)), Areas: sectionsOf(house.Areas),
 		ServerTime: house.Event.ServerTime, Timezone: house.Event.Timezone,
 	}
@@ -42,6 +43,21 @@ func (s *server) ListSeats(ctx context.Context, r ListSeatsRequestObject) (ListS
 		answer.Seats[i] = seatOf(seat)
 	}
 	return answer, nil
+}
+
+// seatList is the full form.
+type seatList SeatList
+
+// VisitListSeatsResponse writes the answer.
+func (l seatList) VisitListSeatsResponse(w http.ResponseWriter) error {
+	body, err := json.Marshal(SeatList(l))
+	if err != nil {
+		return err
+	}
+	w.Header().Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+	w.WriteHeader(http.StatusOK)
+	_, err = w.Write(body)
+	return err
 }
 
 func (s *server) seatStates(ctx context.Context, event seats.EventID) (ListSeatsResponseObject, error) {
