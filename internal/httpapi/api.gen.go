@@ -1728,7 +1728,7 @@ type CreateBlockParams struct {
 // ListChangesParams defines parameters for ListChanges.
 type ListChangesParams struct {
 	// After The number up to which the client knows everything.
-	After int64 `form:"after" json:"after"`
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
 
 	// Epoch The epoch of that number. If it is no longer the event's, the answer is a `reset`.
 	Epoch *string `form:"epoch,omitempty" json:"epoch,omitempty"`
@@ -2639,9 +2639,9 @@ func (w *ServerInterfaceWrapper) ListChanges(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ListChangesParams
-	// ------------- Required query parameter "after" -------------
+	// ------------- Optional query parameter "after" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, true, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
 	}

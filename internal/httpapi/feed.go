@@ -80,15 +80,21 @@ func (s *server) ListChanges(ctx context.Context, r ListChangesRequestObject) (L
 	if err != nil {
 		return nil, err
 	}
-	var epoch string
+	var (
+		epoch string
+		after int64
+		limit int32
+	)
 	if r.Params.Epoch != nil {
 		epoch = *r.Params.Epoch
 	}
-	var limit int
-	if r.Params.Limit != nil {
-		limit = int(*r.Params.Limit)
+	if r.Params.After != nil {
+		after = *r.Params.After
 	}
-	changes, err := s.Booking.Changes(ctx, callOf(ctx).caller, event, epoch, r.Params.After, limit)
+	if r.Params.Limit != nil {
+		limit = *r.Params.Limit
+	}
+	changes, err := s.Booking.Changes(ctx, callOf(ctx).caller, event, epoch, after, int(limit))
 	if err != nil {
 		return nil, err
 	}
