@@ -54,7 +54,9 @@ type AreaFree struct {
 }
 
 // MarshalJSON writes the pair.
-func (a AreaFree) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "[%d,%d]", a.Area, a.Free), nil }
+func (a AreaFree) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%d]", a.Area, a.Free), nil
+}
 
 // mapKept is how long a state may be shown again. What changes without a number, the end of an extended hold, is no older.
 const mapKept = time.Second

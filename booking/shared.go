@@ -65,7 +65,7 @@ const maxViews = 64
 
 // views are what this node shows to everybody, by event.
 type views[V any] struct {
-	mu    sync.Mutex
+	mu      sync.Mutex
 	byEvent map[seats.EventID]*view[V]
 }
 
