@@ -83,6 +83,9 @@ func (s *Service) CreateEvent(ctx context.Context, caller Caller, key Idempotenc
 			}); err != nil {
 				return err
 			}
+			if err := queries.FeedInsert(ctx, tx, db.FeedInsertParams{EventID: int64(id), Epoch: 1 + rand.Int64N(maxEpoch)}); err != nil {
+				return err
+			}
 			if err := seats.Build(ctx, tx, id, layout); err != nil {
 				return err
 			}

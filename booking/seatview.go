@@ -11,8 +11,10 @@ import (
 	"seatfence/seats"
 )
 
-// House is the numbered seats of an event, or of one section of it, and the counts of its areas.
+// House is the numbered seats of an event, or of one section of it, and the counts of its areas. Feed is the last change of the event's
+// feed that is surely in it; SeatsByID does not read it.
 type House struct {
+	Feed  FeedTop
 	Event Event
 	Seats []seats.Seat
 	Areas []Section
@@ -24,6 +26,11 @@ func (s *Service) Seats(ctx context.Context, caller Caller, id seats.EventID, se
 		if house.Event, err = readEvent(ctx, tx, caller, id); err != nil {
 			return err
 		}
+		head, err := feedHead(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		house.Feed = topOf(head)
 		reach, err := reachOf(ctx, tx, caller, id)
 		if err != nil {
 			return err

@@ -120,6 +120,8 @@ type Service struct {
 
 	halls   halls
 	cursors sync.Map // areaKey → *cursor
+	states  views[*MapState]
+	maps    views[*Map]
 }
 
 // New returns the use cases over pool.

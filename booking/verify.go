@@ -28,6 +28,7 @@ func Invariants() iter.Seq2[string, Invariant] {
 			return queries.VerifyOutbox(ctx, conn, outboxKept-time.Hour)
 		}},
 		{"every change of a seat is in the ledger", queries.VerifyLedger},
+		{"every change is numbered once, in its order", queries.VerifyFeeds},
 		{"every held seat belongs to its hold", queries.VerifyHeldSeats},
 		{"no hold outlives its time", func(ctx context.Context, conn db.DBTX) (int64, error) {
 			return queries.VerifyOverdueHolds(ctx, conn, overdueAfter)

@@ -145,6 +145,14 @@ type Event struct {
 	OrderLimit   *int32
 }
 
+type Feed struct {
+	EventID     int64
+	Epoch       int64
+	Seq         int64
+	Publisher   *uuid.UUID
+	LeasedUntil time.Time
+}
+
 type Hold struct {
 	EventID    int64
 	ID         uuid.UUID
@@ -281,6 +289,7 @@ type SeatLedger struct {
 	Actor   *uuid.UUID
 	Ref     uuid.UUID
 	At      time.Time
+	Seq     *int64
 }
 
 type Spot struct {

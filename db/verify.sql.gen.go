@@ -11,6 +11,23 @@ import (
 	"time"
 )
 
+const verifyFeeds = `-- name: VerifyFeeds :one
+SELECT ((SELECT count(*) FROM feeds f
+         LEFT JOIN (SELECT event_id, count(*) AS rows, min(seq) AS low, max(seq) AS top FROM seat_ledger WHERE seq > 0 GROUP BY event_id) l
+           ON l.event_id = f.event_id
+         WHERE l.rows IS NOT NULL AND (l.top <> f.seq OR l.top - l.low + 1 <> l.rows))
+      + (SELECT count(*) FROM (SELECT seq, lag(seq) OVER (PARTITION BY event_id, seat_id ORDER BY fence) AS before FROM seat_ledger) l
+         WHERE l.seq < l.before))::bigint AS broken
+`
+
+// The numbers of an event's changes have no gap below the feed's own, and follow the fences of each seat.
+func (q *Queries) VerifyFeeds(ctx context.Context, db DBTX) (int64, error) {
+	row := db.QueryRow(ctx, verifyFeeds)
+	var broken int64
+	err := row.Scan(&broken)
+	return broken, err
+}
+
 const verifyHeldSeats = `-- name: VerifyHeldSeats :one
 SELECT count(*) FROM seats s WHERE s.hold_id IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM holds h JOIN hold_seats hs ON hs.event_id = h.event_id AND hs.hold_id = h.id

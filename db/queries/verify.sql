@@ -46,3 +46,12 @@ SELECT count(*) FROM seats WHERE held_until < statement_timestamp() - @age::inte
 -- name: VerifyUnwoundEvents :one
 SELECT count(*) FROM seats s JOIN events e ON e.id = s.event_id
 WHERE e.unwound_at IS NOT NULL AND (s.buyer IS NOT NULL OR s.hold_id IS NOT NULL);
+
+-- name: VerifyFeeds :one
+-- The numbers of an event's changes have no gap below the feed's own, and follow the fences of each seat.
+SELECT ((SELECT count(*) FROM feeds f
+         LEFT JOIN (SELECT event_id, count(*) AS rows, min(seq) AS low, max(seq) AS top FROM seat_ledger WHERE seq > 0 GROUP BY event_id) l
+           ON l.event_id = f.event_id
+         WHERE l.rows IS NOT NULL AND (l.top <> f.seq OR l.top - l.low + 1 <> l.rows))
+      + (SELECT count(*) FROM (SELECT seq, lag(seq) OVER (PARTITION BY event_id, seat_id ORDER BY fence) AS before FROM seat_ledger) l
+         WHERE l.seq < l.before))::bigint AS broken;

@@ -57,6 +57,8 @@ var Access = map[string]Role{
 	"setPrices":      editors,
 	"changePlan":     editors,
 	"listSeats":      everybody,
+	"listChanges":    everybody,
+	"getMap":         everybody,
 	"getSeat":        everybody,
 	"getSeatHistory": editors | BoxOffice,
 	"createBlock":    editors | BoxOffice,

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"seatfence/booking"
 	"seatfence/seats"
 	"seatfence/seats/plan"
 
@@ -353,6 +354,11 @@ type BuyerContact struct {
 	Name string `json:"name"`
 }
 
+// Cell `[seat, state, fence]`, with the states of `SeatStates`; `[seat, 1, fence, until]` of a held seat, whose hold ends then, in milliseconds since 1970, or later; or `["a", area, free]`: how many places of an area are free.
+//
+// Examples: [14,2,8], [15,1,9,1764579600000], ["a",1,478]
+type Cell = booking.Cell
+
 // Channel Seats that are sold by some alone.
 type Channel struct {
 	// Blocked Not on sale.
@@ -463,6 +469,11 @@ type DryRun struct {
 	// Report Everything there is to say about a file. At most 200 defects of each code and 200 repairs are listed; the tallies are exact.
 	Report PlanReport `json:"report"`
 }
+
+// Epoch What the numbers of the feed count in. With another one all that the client knows is void: load the states anew, and the map, unless its `ETag` is the same.
+//
+// Examples: k3a9-1
+type Epoch = string
 
 // Event An event.
 type Event struct {
@@ -615,6 +626,72 @@ type EventList struct {
 
 	// NextCursor The cursor of the next page; absent on the last.
 	NextCursor *string `json:"next_cursor,omitempty"`
+}
+
+// EventMap Where the seats of an event are. Coordinates are in a unit of the plan's own, with `y` growing downwards.
+type EventMap struct {
+	// Areas The general admission areas.
+	Areas []struct {
+		// Capacity How many places it has.
+		Capacity int32 `json:"capacity"`
+
+		// Category The id of its price level.
+		Category int32 `json:"category"`
+
+		// Id The id within the event.
+		Id int32 `json:"id"`
+
+		// Name Its name.
+		Name string `json:"name"`
+
+		// Outline Its corners, if they are drawn.
+		Outline *[]MapPoint `json:"outline,omitempty"`
+	} `json:"areas"`
+
+	// Categories The price levels.
+	Categories []struct {
+		// Color As the plan has it, for CSS.
+		Color *string `json:"color,omitempty"`
+
+		// Id The id within the event.
+		Id int32 `json:"id"`
+
+		// Name Its name.
+		Name string `json:"name"`
+	} `json:"categories"`
+
+	// Decorations What is drawn and not sold.
+	Decorations []struct {
+		// Kind `stage`, or another word.
+		Kind string `json:"kind"`
+
+		// Label The text on it.
+		Label *string `json:"label,omitempty"`
+
+		// Outline Its corners; one alone is the place of a text.
+		Outline []MapPoint `json:"outline"`
+	} `json:"decorations"`
+
+	// Focus A place in the drawing.
+	Focus *MapPoint `json:"focus,omitempty"`
+
+	// Layout The version of the map.
+	Layout int32 `json:"layout"`
+
+	// Sections Blocks of rows.
+	Sections []struct {
+		// Name Its name.
+		Name string `json:"name"`
+
+		// Rows From the front to the back.
+		Rows []struct {
+			// Label Its label.
+			Label string `json:"label"`
+
+			// Seats Side by side.
+			Seats []MapSeat `json:"seats"`
+		} `json:"rows"`
+	} `json:"sections"`
 }
 
 // EventPlanChange The version of a plan that an event is to be sold from.
@@ -789,6 +866,53 @@ type ImportedPlan struct {
 
 // LostSeat A seat that was not given, and why.
 type LostSeat = lostSeat
+
+// MapPoint A place in the drawing.
+type MapPoint struct {
+	// X To the right.
+	X float64 `json:"x"`
+
+	// Y Downwards.
+	Y float64 `json:"y"`
+}
+
+// MapSeat Where a seat is.
+type MapSeat struct {
+	// Accessible `true` if it is an accessible seat.
+	Accessible *bool `json:"accessible,omitempty"`
+
+	// Category The id of its price level.
+	Category int32 `json:"category"`
+
+	// Companion `true` if it is for the companion of somebody on an accessible seat.
+	Companion *bool `json:"companion,omitempty"`
+
+	// Id The seat's id within its event.
+	Id int32 `json:"id"`
+
+	// Label Its short name for people.
+	//
+	// Examples: Stalls C14
+	Label string `json:"label"`
+
+	// Number The number in the row.
+	Number string `json:"number"`
+
+	// RestrictedView `true` if the view from it is restricted.
+	RestrictedView *bool `json:"restricted_view,omitempty"`
+
+	// Tags What else the plan says of it.
+	Tags *[]string `json:"tags,omitempty"`
+
+	// WholeTable `true` if it is sold only with all seats of its table.
+	WholeTable *bool `json:"whole_table,omitempty"`
+
+	// X To the right.
+	X float64 `json:"x"`
+
+	// Y Downwards.
+	Y float64 `json:"y"`
+}
 
 // NewArea A floor without numbers.
 type NewArea = plan.HouseArea
@@ -1175,6 +1299,29 @@ type SeatChange struct {
 	Ref string `json:"ref"`
 }
 
+// SeatChanges What changes have made of seats.
+type SeatChanges struct {
+	// Cells One for each seat and area that has changed. They are what the last change has made of it.
+	Cells []Cell `json:"cells"`
+
+	// Epoch What the numbers of the feed count in. With another one all that the client knows is void: load the states anew, and the map, unless its `ETag` is the same.
+	//
+	// Examples: k3a9-1
+	Epoch Epoch `json:"epoch"`
+
+	// From The number that was asked for.
+	From int64 `json:"from"`
+
+	// Reset `true` if what came after that number cannot be told, or would not be enough: load the states anew.
+	Reset bool `json:"reset"`
+
+	// Seq The number to go on from.
+	Seq int64 `json:"seq"`
+
+	// Top The number of the newest change.
+	Top int64 `json:"top"`
+}
+
 // SeatHistory Changes of a seat, newest first.
 type SeatHistory struct {
 	// Changes A page of changes.
@@ -1189,8 +1336,16 @@ type SeatList struct {
 	// Areas The general admission areas.
 	Areas []Section `json:"areas"`
 
+	// Epoch What the numbers of the feed count in. With another one all that the client knows is void: load the states anew, and the map, unless its `ETag` is the same.
+	//
+	// Examples: k3a9-1
+	Epoch Epoch `json:"epoch"`
+
 	// Seats The numbered ones in id order.
 	Seats []Seat `json:"seats"`
+
+	// Seq The number of the last change that is surely in the answer. Later ones may be, too; applying them again does no harm.
+	Seq Seq `json:"seq"`
 
 	// ServerTime The server's clock.
 	ServerTime time.Time `json:"server_time"`
@@ -1202,8 +1357,37 @@ type SeatList struct {
 // SeatState What the seat is to everybody.
 type SeatState string
 
+// SeatStates The states of all seats of an event at one moment, in compact form.
+type SeatStates struct {
+	// Areas The id of each general admission area with how many places of it are free.
+	Areas [][]int64 `json:"areas"`
+
+	// Epoch What the numbers of the feed count in. With another one all that the client knows is void: load the states anew, and the map, unless its `ETag` is the same.
+	//
+	// Examples: k3a9-1
+	Epoch Epoch `json:"epoch"`
+
+	// First The id of the seat that `states` begins with.
+	First int32 `json:"first"`
+
+	// Held The held seats by when their holds end: each a list of that time, in milliseconds since 1970, and their ids. A hold can be extended: a seat is held until a change says something else.
+	Held [][]int64 `json:"held"`
+
+	// Seq The number of the last change that is surely in the answer. Later ones may be, too; applying them again does no harm.
+	Seq Seq `json:"seq"`
+
+	// ServerTime The server's clock.
+	ServerTime time.Time `json:"server_time"`
+
+	// States Two bits for each id, low bits first: 0 free, 1 held, 2 booked, 3 blocked or no seat.
+	States []byte `json:"states"`
+}
+
 // SeatWish A seat by its id, or with the ticket type wanted and the fence seen.
 type SeatWish = seatWish
+
+// SeatsInEitherForm The seats in the form that was asked for.
+type SeatsInEitherForm = json.RawMessage
 
 // Section The seats of a section, or the places of an area, of one category and price.
 type Section struct {
@@ -1234,6 +1418,9 @@ type Section struct {
 	// Total All of them.
 	Total int64 `json:"total"`
 }
+
+// Seq The number of the last change that is surely in the answer. Later ones may be, too; applying them again does no harm.
+type Seq = int64
 
 // Session An anonymous buyer.
 type Session struct {
@@ -1538,6 +1725,18 @@ type CreateBlockParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
+// ListChangesParams defines parameters for ListChanges.
+type ListChangesParams struct {
+	// After The number up to which the client knows everything.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Epoch The epoch of that number. If it is no longer the event's, the answer is a `reset`.
+	Epoch *string `form:"epoch,omitempty" json:"epoch,omitempty"`
+
+	// Limit How many changes to read at most, before they are put together.
+	Limit *int32 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CreateChannelParams defines parameters for CreateChannel.
 type CreateChannelParams struct {
 	// IdempotencyKey The client's name for this request, 1 to 255 visible ASCII characters; a random UUID does well.
@@ -1550,6 +1749,12 @@ type CreateHoldParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 }
 
+// GetMapParams defines parameters for GetMap.
+type GetMapParams struct {
+	// IfNoneMatch The `ETag` of the map that the client has.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
 // ChangePlanParams defines parameters for ChangePlan.
 type ChangePlanParams struct {
 	// DryRun `true` changes nothing and says what would be.
@@ -1560,6 +1765,9 @@ type ChangePlanParams struct {
 type ListSeatsParams struct {
 	// Section Only the seats of the section of this name.
 	Section *string `form:"section,omitempty" json:"section,omitempty"`
+
+	// Format `compact` for the states alone, of the whole house: what a seat is, `map` says. For crowds and large halls.
+	Format *string `form:"format,omitempty" json:"format,omitempty"`
 }
 
 // GetSeatHistoryParams defines parameters for GetSeatHistory.
@@ -2005,6 +2213,9 @@ type ServerInterface interface {
 	// DeleteBlock Put the seats of a block back on sale
 	// (DELETE /v1/events/{event}/blocks/{block})
 	DeleteBlock(ctx echo.Context, event EventID, block string) error
+	// ListChanges Read what has changed since a number of the event's feed
+	// (GET /v1/events/{event}/changes)
+	ListChanges(ctx echo.Context, event EventID, params ListChangesParams) error
 	// ListChannels List the channels of an event
 	// (GET /v1/events/{event}/channels)
 	ListChannels(ctx echo.Context, event EventID) error
@@ -2023,6 +2234,9 @@ type ServerInterface interface {
 	// CreateHold Set seats or places aside, all or none
 	// (POST /v1/events/{event}/holds)
 	CreateHold(ctx echo.Context, event EventID, params CreateHoldParams) error
+	// GetMap Read where the seats of an event are
+	// (GET /v1/events/{event}/map)
+	GetMap(ctx echo.Context, event EventID, params GetMapParams) error
 	// ChangePlan Put an event on another published version of a plan
 	// (PUT /v1/events/{event}/plan)
 	ChangePlan(ctx echo.Context, event EventID, params ChangePlanParams) error
@@ -2412,6 +2626,45 @@ func (w *ServerInterfaceWrapper) DeleteBlock(ctx echo.Context) error {
 	return err
 }
 
+// ListChanges converts echo context to params.
+func (w *ServerInterfaceWrapper) ListChanges(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "event" -------------
+	var event EventID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "event", ctx.Param("event"), &event, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter event: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListChangesParams
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	// ------------- Optional query parameter "epoch" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "epoch", ctx.QueryParams(), &params.Epoch, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter epoch: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListChanges(ctx, event, params)
+	return err
+}
+
 // ListChannels converts echo context to params.
 func (w *ServerInterfaceWrapper) ListChannels(ctx echo.Context) error {
 	var err error
@@ -2576,6 +2829,42 @@ func (w *ServerInterfaceWrapper) CreateHold(ctx echo.Context) error {
 	return err
 }
 
+// GetMap converts echo context to params.
+func (w *ServerInterfaceWrapper) GetMap(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "event" -------------
+	var event EventID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "event", ctx.Param("event"), &event, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter event: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetMapParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetMap(ctx, event, params)
+	return err
+}
+
 // ChangePlan converts echo context to params.
 func (w *ServerInterfaceWrapper) ChangePlan(ctx echo.Context) error {
 	var err error
@@ -2635,6 +2924,13 @@ func (w *ServerInterfaceWrapper) ListSeats(ctx echo.Context) error {
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "section", ctx.QueryParams(), &params.Section, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter section: %s", err))
+	}
+
+	// ------------- Optional query parameter "format" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "format", ctx.QueryParams(), &params.Format, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter format: %s", err))
 	}
 
 	// Invoke the callback with all the unmarshaled arguments
@@ -3123,6 +3419,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.PUT(options.BaseURL+"/v1/events/:event/prices", wrapper.SetPrices, options.OperationMiddlewares["setPrices"]...)
 	router.PUT(options.BaseURL+"/v1/events/:event/plan", wrapper.ChangePlan, options.OperationMiddlewares["changePlan"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats", wrapper.ListSeats, options.OperationMiddlewares["listSeats"]...)
+	router.GET(options.BaseURL+"/v1/events/:event/changes", wrapper.ListChanges, options.OperationMiddlewares["listChanges"]...)
+	router.GET(options.BaseURL+"/v1/events/:event/map", wrapper.GetMap, options.OperationMiddlewares["getMap"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats/:seat", wrapper.GetSeat, options.OperationMiddlewares["getSeat"]...)
 	router.GET(options.BaseURL+"/v1/events/:event/seats/:seat/history", wrapper.GetSeatHistory, options.OperationMiddlewares["getSeatHistory"]...)
 	router.POST(options.BaseURL+"/v1/events/:event/blocks", wrapper.CreateBlock, options.OperationMiddlewares["createBlock"]...)
@@ -5125,6 +5423,145 @@ func (response DeleteBlock503ApplicationProblemPlusJSONResponse) VisitDeleteBloc
 	return err
 }
 
+type ListChangesRequestObject struct {
+	Event  EventID `json:"event"`
+	Params ListChangesParams
+}
+
+type ListChangesResponseObject interface {
+	VisitListChangesResponse(w http.ResponseWriter) error
+}
+
+type ListChanges200JSONResponse SeatChanges
+
+func (response ListChanges200JSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ListChanges400ApplicationProblemPlusJSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response ListChanges401ApplicationProblemPlusJSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response ListChanges404ApplicationProblemPlusJSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response ListChanges413ApplicationProblemPlusJSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges422ApplicationProblemPlusJSONResponse struct {
+	UnprocessableApplicationProblemPlusJSONResponse
+}
+
+func (response ListChanges422ApplicationProblemPlusJSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ListChanges500ApplicationProblemPlusJSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListChanges503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ListChanges503ApplicationProblemPlusJSONResponse) VisitListChangesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListChannelsRequestObject struct {
 	Event EventID `json:"event"`
 }
@@ -6147,6 +6584,151 @@ func (response CreateHold503ApplicationProblemPlusJSONResponse) VisitCreateHoldR
 	return err
 }
 
+type GetMapRequestObject struct {
+	Event  EventID `json:"event"`
+	Params GetMapParams
+}
+
+type GetMapResponseObject interface {
+	VisitGetMapResponse(w http.ResponseWriter) error
+}
+
+type GetMap200ResponseHeaders struct {
+	ETag string
+}
+
+type GetMap200JSONResponse struct {
+	Body    EventMap
+	Headers GetMap200ResponseHeaders
+}
+
+func (response GetMap200JSONResponse) VisitGetMapResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMap304ResponseHeaders struct {
+	ETag string
+}
+
+type GetMap304Response struct {
+	Headers GetMap304ResponseHeaders
+}
+
+func (response GetMap304Response) VisitGetMapResponse(w http.ResponseWriter) error {
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetMap400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response GetMap400ApplicationProblemPlusJSONResponse) VisitGetMapResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMap401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response GetMap401ApplicationProblemPlusJSONResponse) VisitGetMapResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMap404ApplicationProblemPlusJSONResponse struct {
+	NotFoundApplicationProblemPlusJSONResponse
+}
+
+func (response GetMap404ApplicationProblemPlusJSONResponse) VisitGetMapResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(404)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMap413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response GetMap413ApplicationProblemPlusJSONResponse) VisitGetMapResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMap500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response GetMap500ApplicationProblemPlusJSONResponse) VisitGetMapResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMap503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response GetMap503ApplicationProblemPlusJSONResponse) VisitGetMapResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ChangePlanRequestObject struct {
 	Event  EventID `json:"event"`
 	Params ChangePlanParams
@@ -6537,7 +7119,15 @@ type ListSeatsResponseObject interface {
 	VisitListSeatsResponse(w http.ResponseWriter) error
 }
 
-type ListSeats200JSONResponse SeatList
+type ListSeats200JSONResponse SeatsInEitherForm
+
+func (t ListSeats200JSONResponse) MarshalJSON() ([]byte, error) {
+	return SeatsInEitherForm(t).MarshalJSON()
+}
+
+func (t *ListSeats200JSONResponse) UnmarshalJSON(b []byte) error {
+	return (*SeatsInEitherForm)(t).UnmarshalJSON(b)
+}
 
 func (response ListSeats200JSONResponse) VisitListSeatsResponse(w http.ResponseWriter) error {
 
@@ -9716,6 +10306,9 @@ type StrictServerInterface interface {
 	// DeleteBlock Put the seats of a block back on sale
 	// (DELETE /v1/events/{event}/blocks/{block})
 	DeleteBlock(ctx context.Context, request DeleteBlockRequestObject) (DeleteBlockResponseObject, error)
+	// ListChanges Read what has changed since a number of the event's feed
+	// (GET /v1/events/{event}/changes)
+	ListChanges(ctx context.Context, request ListChangesRequestObject) (ListChangesResponseObject, error)
 	// ListChannels List the channels of an event
 	// (GET /v1/events/{event}/channels)
 	ListChannels(ctx context.Context, request ListChannelsRequestObject) (ListChannelsResponseObject, error)
@@ -9734,6 +10327,9 @@ type StrictServerInterface interface {
 	// CreateHold Set seats or places aside, all or none
 	// (POST /v1/events/{event}/holds)
 	CreateHold(ctx context.Context, request CreateHoldRequestObject) (CreateHoldResponseObject, error)
+	// GetMap Read where the seats of an event are
+	// (GET /v1/events/{event}/map)
+	GetMap(ctx context.Context, request GetMapRequestObject) (GetMapResponseObject, error)
 	// ChangePlan Put an event on another published version of a plan
 	// (PUT /v1/events/{event}/plan)
 	ChangePlan(ctx context.Context, request ChangePlanRequestObject) (ChangePlanResponseObject, error)
@@ -10229,6 +10825,32 @@ func (sh *strictHandler) DeleteBlock(ctx echo.Context, event EventID, block stri
 	return nil
 }
 
+// ListChanges operation middleware
+func (sh *strictHandler) ListChanges(ctx echo.Context, event EventID, params ListChangesParams) error {
+	var request ListChangesRequestObject
+
+	request.Event = event
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListChanges(ctx.Request().Context(), request.(ListChangesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListChanges")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListChangesResponseObject); ok {
+		return validResponse.VisitListChangesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ListChannels operation middleware
 func (sh *strictHandler) ListChannels(ctx echo.Context, event EventID) error {
 	var request ListChannelsRequestObject
@@ -10447,6 +11069,32 @@ func (sh *strictHandler) CreateHold(ctx echo.Context, event EventID, params Crea
 		return err
 	} else if validResponse, ok := response.(CreateHoldResponseObject); ok {
 		return validResponse.VisitCreateHoldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetMap operation middleware
+func (sh *strictHandler) GetMap(ctx echo.Context, event EventID, params GetMapParams) error {
+	var request GetMapRequestObject
+
+	request.Event = event
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMap(ctx.Request().Context(), request.(GetMapRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMap")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetMapResponseObject); ok {
+		return validResponse.VisitGetMapResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -198,7 +199,13 @@ func (a *api) do(method, path, body string, edits ...edit) answer {
 		a.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
+	var content io.Reader = response.Body
+	if response.Header.Get("Content-Encoding") == "gzip" && response.Header.Get("Content-Type") == "application/json" && method != http.MethodHead {
+		if content, err = gzip.NewReader(response.Body); err != nil { // asked for, so the transport leaves it
+			a.t.Fatal(err)
+		}
+	}
+	raw, err := io.ReadAll(content)
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -77,13 +78,19 @@ func (x target) badQueries(add func(row int, query, answers string)) {
 		add(110, p.Name+"=", refused)
 		add(110, p.Name+"="+strings.Repeat("9", 301), refused)
 		if p.Schema.Value.Type.Is(openapi3.TypeInteger) {
-			for _, value := range []string{"-1", "0", "1e9", "abc", "1.5", "%2b1", "0x10", "007", "%201", "1%20", "9223372036854775808", "１"} {
+			if least := p.Schema.Value.Min; least != nil && *least > 0 {
+				add(54, p.Name+"=0", refused)
+			}
+			for _, value := range []string{"-1", "1e9", "abc", "1.5", "%2b1", "0x10", "007", "%201", "1%20", "9223372036854775808", "１"} {
 				add(54, p.Name+"="+value, refused)
 			}
 		}
 	}
-	for _, limit := range []string{"201", "1000000000", "2147483648", "4294967297"} {
-		if slices.ContainsFunc(x.query(), func(p *openapi3.Parameter) bool { return p.Name == "limit" }) {
+	for _, p := range x.query() {
+		if p.Name != "limit" {
+			continue
+		}
+		for _, limit := range []string{strconv.Itoa(int(*p.Schema.Value.Max) + 1), "1000000000", "2147483648", "4294967297"} {
 			add(54, "limit="+limit, "422 invalid_parameter")
 		}
 	}

@@ -34,6 +34,11 @@ var matrix = map[string][]int{
 	"setPrices":          {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
 	"listSeats":          {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
 	"getSeat":            {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"listChanges":        {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"listChanges draft":  {404, 404, 404, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"listSeats compact":  {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"getMap":             {200, 200, 200, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
+	"getMap draft":       {404, 404, 404, 200, 404, 200, 404, 401, 200, 200, 200, 200, 401},
 	"getSeatHistory":     {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 200, 403, 401},
 	"createBlock":        {401, 403, 403, 403, 403, 201, 404, 401, 201, 201, 201, 403, 401},
 	"deleteBlock":        {401, 403, 403, 403, 403, 204, 404, 401, 204, 204, 204, 403, 401},
@@ -142,6 +147,11 @@ func (w world) requests() map[string]struct{ method, path, body string } {
 		"changePlan":         {"PUT", event + "/plan", `{"plan":"` + w.house + `","version":1}`},
 		"listSeats":          {"GET", event + "/seats", ""},
 		"getSeat":            {"GET", event + "/seats/1", ""},
+		"listChanges":        {"GET", event + "/changes", ""},
+		"listChanges draft":  {"GET", "/v1/events/" + w.draft + "/changes?after=0", ""},
+		"listSeats compact":  {"GET", event + "/seats?format=compact", ""},
+		"getMap":             {"GET", event + "/map", ""},
+		"getMap draft":       {"GET", "/v1/events/" + w.draft + "/map", ""},
 		"getSeatHistory":     {"GET", event + "/seats/1/history", ""},
 		"createBlock":        {"POST", event + "/blocks", `{"seats":[5],"reason":"x"}`},
 		"deleteBlock":        {"DELETE", event + "/blocks/" + w.block, ""},
@@ -279,7 +289,7 @@ func (a *api) sees(got answer, name, role string, w world) {
 		look(w.user, "organizer", "owner")
 	case "listPlans":
 		look(w.plan, "organizer", "owner", "editor")
-	case "getSeat", "listSeats", "getEvent":
+	case "getSeat", "listSeats", "getEvent", "listChanges", "listSeats compact", "getMap":
 		look(w.hold)
 		look(w.booking)
 	}

@@ -193,6 +193,10 @@ type gzipResponse struct {
 }
 
 func (w *gzipResponse) WriteHeader(status int) {
+	if w.Header().Get(echo.HeaderContentEncoding) != "" { // it is kept compressed
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
 	w.Header().Set(echo.HeaderContentEncoding, "gzip")
 	w.zip = gzipWriters.Get().(*gzip.Writer)
 	w.zip.Reset(w.ResponseWriter)
@@ -200,7 +204,12 @@ func (w *gzipResponse) WriteHeader(status int) {
 }
 
 // Write is called after WriteHeader: echo.Response sees to that.
-func (w *gzipResponse) Write(b []byte) (int, error) { return w.zip.Write(b) }
+func (w *gzipResponse) Write(b []byte) (int, error) {
+	if w.zip == nil {
+		return w.ResponseWriter.Write(b)
+	}
+	return w.zip.Write(b)
+}
 
 func (w *gzipResponse) close() error {
 	if w.zip == nil {

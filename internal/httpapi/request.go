@@ -37,6 +37,7 @@ type call struct {
 	key    booking.Idempotency
 	body   []byte
 	schema *openapi3.Schema
+	zips   bool // whether the client takes gzip
 }
 
 type callKey struct{}
@@ -126,7 +127,7 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			defer end()
 		}
-		call.schema = op.schema
+		call.schema, call.zips = op.schema, acceptsGzip(r)
 		return next(c)
 	}
 }

@@ -7,26 +7,6 @@ import (
 	"seatfence/seats"
 )
 
-// ListSeats answers GET /v1/events/{event}/seats.
-func (s *server) ListSeats(ctx context.Context, r ListSeatsRequestObject) (ListSeatsResponseObject, error) {
-	event, err := seats.ParseEventID(r.Event)
-	if err != nil {
-		return nil, err
-	}
-	composed(r.Params.Section)
-	house, err := s.Booking.Seats(ctx, callOf(ctx).caller, event, r.Params.Section)
-	if err != nil {
-		return nil, err
-	}
-	answer := ListSeats200JSONResponse{
-		Seats: make([]Seat, len(house.Seats)), Areas: sectionsOf(house.Areas), ServerTime: house.Event.ServerTime, Timezone: house.Event.Timezone,
-	}
-	for i, seat := range house.Seats {
-		answer.Seats[i] = seatOf(seat)
-	}
-	return answer, nil
-}
-
 // GetSeat answers GET /v1/events/{event}/seats/{seat}.
 func (s *server) GetSeat(ctx context.Context, r GetSeatRequestObject) (GetSeatResponseObject, error) {
 	event, err := seats.ParseEventID(r.Event)

@@ -134,6 +134,8 @@ func (a *api) requests() map[string]request {
 		"changePlan":       {inDraft, `{"plan":"` + a.housePlan() + `","version":1,"prices":[{"category":"A","type":"standard","price":5000,"from":"2027-01-01T00:00:00Z"}]}`, a.organizer, 200},
 		"listSeats":        {inEvent, "", "", 200},
 		"getSeat":          {seat, "", "", 200},
+		"listChanges":      {inEvent, "", "", 200},
+		"getMap":           {inEvent, "", "", 200},
 		"getSeatHistory":   {seat, "", a.organizer, 200},
 		"createBlock":      {inEvent, `{"seats":[13,14],"reason":"camera"}`, a.organizer, 201},
 		"deleteBlock":      {map[string]string{"event": a.event, "block": block}, "", a.organizer, 204},
