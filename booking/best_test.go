@@ -93,6 +93,21 @@ func TestBestSeatsHaveTheTypesAskedForAndTheirPrices(t *testing.T) {
 	}
 }
 
+// The best seats of a type are sought where that type is sold.
+func TestBestSeatsOfATypeAreWhereItIsSold(t *testing.T) {
+	t.Parallel()
+	w := hall(t, 2, 6, func(e *booking.NewEvent) {
+		e.Types = []string{"adult", "child"}
+		e.House.Categories = []plan.HouseCategory{{Name: "Stalls", Price: SeatPrice}, {Name: "Back", Price: FloorPrice}}
+		e.House.Sections[0].Rows[1].Category = "Back"
+		e.Prices = []booking.Price{{Category: "Back", Type: "child", Amount: 1000}}
+	})
+	hold, err := best(t.Context(), w, Buyer(), booking.BestWish{Types: []booking.TypeCount{{Type: "child", Quantity: 2}}})
+	if err != nil || hold.Total != 2000 {
+		t.Errorf("two of row 2 are sold to children: %+v, %v", hold, err)
+	}
+}
+
 func wantInvalid(t *testing.T, err error, pointer, code string) {
 	t.Helper()
 	e, ok := errors.AsType[*booking.InvalidError](err)
@@ -127,6 +142,23 @@ func TestWishThatNobodyCanHaveIsRefused(t *testing.T) {
 	}
 	_, err = best(ctx, w, Buyer(), booking.BestWish{Quantity: 3})
 	wantErr(t, err, booking.ErrNoBlock)
+}
+
+// A panic while the hall is read must not end the choice of seats for everybody who comes later: the server goes on after it.
+func TestPanicOfOneReaderKeepsNobodyElse(t *testing.T) {
+	t.Parallel()
+	service := booking.New(nil, booking.DefaultLimits) // there is nothing to read from
+	for range 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		func() {
+			defer func() { _ = recover() }()
+			_, _, _ = service.Hold(ctx, Buyer(), Key(), booking.HoldRequest{Event: 1, Best: &booking.BestWish{Quantity: 1}})
+		}()
+		if ctx.Err() != nil {
+			t.Error("the next one waits for ever")
+		}
+		cancel()
+	}
 }
 
 func TestCrowdFillsTheHouseInGroupsWithoutAFalseRefusal(t *testing.T) {

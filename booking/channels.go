@@ -91,7 +91,7 @@ func (s *Service) CreateChannel(ctx context.Context, caller Caller, key Idempote
 		return Channel{}, false, invalid("/ga/quantity", "bad_quantity", "between 1 and %d places at once", maxAllotted)
 	}
 	return once(ctx, s, event, caller, key, func(ctx context.Context) (channel Channel, err error) {
-		err = s.writingEvent(ctx, nil, func(tx pgx.Tx) error {
+		err = s.writingEvent(ctx, event, nil, func(tx pgx.Tx) error {
 			channel, err = s.createChannel(ctx, tx, caller, event, made)
 			if err != nil {
 				return err
@@ -237,7 +237,7 @@ func (s *Service) UpdateChannel(ctx context.Context, caller Caller, event seats.
 	if err := errors.Join(checkChannel(change.Name, change.ReleaseBefore, keys), checkAllotted("/add", change.Add), checkAllotted("/drop", change.Drop)); err != nil {
 		return Channel{}, err
 	}
-	err = s.writingEvent(ctx, nil, func(tx pgx.Tx) error {
+	err = s.writingEvent(ctx, event, nil, func(tx pgx.Tx) error {
 		channel, err = updateChannel(ctx, tx, caller, event, id, change)
 		return err
 	})
@@ -289,7 +289,7 @@ func (s *Service) DeleteChannel(ctx context.Context, caller Caller, event seats.
 	if caller.Kind != Organizer {
 		return ErrForbidden
 	}
-	return answer(s.writingEvent(ctx, nil, func(tx pgx.Tx) error {
+	return answer(s.writingEvent(ctx, event, nil, func(tx pgx.Tx) error {
 		if _, err := lockOwnForChange(ctx, tx, caller, event); err != nil {
 			return err
 		}

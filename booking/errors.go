@@ -43,7 +43,12 @@ type InvalidError struct {
 	Detail  string
 }
 
-func (e *InvalidError) Error() string { return fmt.Sprintf("%s: %s", e.Pointer, e.Detail) }
+func (e *InvalidError) Error() string {
+	if e.Pointer == "" {
+		return e.Detail
+	}
+	return fmt.Sprintf("%s: %s", e.Pointer, e.Detail)
+}
 
 func invalid(pointer, code, format string, args ...any) error {
 	return &InvalidError{Pointer: pointer, Code: code, Detail: fmt.Sprintf(format, args...)}

@@ -25,8 +25,7 @@ type EventChange struct {
 	OrderLimit   *int       `json:"order_limit,omitempty"`
 }
 
-// A change of an event first waits for its row alone. Where a crowd is buying that can take for ever, and the queue of the whole table is
-// used instead, in waits that are shorter than db.LockTimeout: no sale of another event is refused because of it.
+// A change of an event waits for its turn for less than db.LockTimeout: the sales that queue behind it are not refused because of it.
 const (
 	changeTries     = 10
 	changeWaitMS    = "300"
@@ -58,7 +57,7 @@ func (s *Service) UpdateEvent(ctx context.Context, caller Caller, id seats.Event
 		from = slices.DeleteFunc(slices.Clone(from), func(status string) bool { return status == StatusCancelled })
 	}
 	var row db.EventUpdateRow
-	err = s.writingEvent(ctx, nil, func(tx pgx.Tx) error {
+	err = s.writingEvent(ctx, id, nil, func(tx pgx.Tx) error {
 		row, err = queries.EventUpdate(ctx, tx, db.EventUpdateParams{
 			ID: int64(id), OrganizerID: caller.Organizer, FromStatus: from,
 			Name: change.Name, Venue: change.Venue, StartsAt: change.StartsAt, Status: change.Status,
@@ -102,9 +101,10 @@ func checkTimes(starts, saleStarts, saleEnds *time.Time) error {
 	return nil
 }
 
-// writingEvent runs a transaction whose write begins with the event's row: it waits for the sales that are under way, and until it ends
-// none begins. What takes its time and touches no row that sells is for prepare, before that. Both are run again while a crowd is quicker.
-func (s *Service) writingEvent(ctx context.Context, prepare, write func(tx pgx.Tx) error) error {
+// writingEvent runs a transaction whose write begins with the event's row: it waits for the event's sales that are under way, and until it
+// ends none begins. What takes its time and touches no row that sells is for prepare, before that. Both are run again when a sale under
+// way is too slow.
+func (s *Service) writingEvent(ctx context.Context, id seats.EventID, prepare, write func(tx pgx.Tx) error) error {
 	for try := 0; ; try++ {
 		err := s.inTx(ctx, func(tx pgx.Tx) error {
 			if prepare != nil {
@@ -116,10 +116,8 @@ func (s *Service) writingEvent(ctx context.Context, prepare, write func(tx pgx.T
 			if err := queries.EventChangeLimits(ctx, tx, limits); err != nil {
 				return err
 			}
-			if try > 0 {
-				if err := queries.EventsLock(ctx, tx); err != nil {
-					return err
-				}
+			if err := queries.EventTurn(ctx, tx, int64(id)); err != nil {
+				return err
 			}
 			return write(tx)
 		})

@@ -93,6 +93,17 @@ func TestPausedAndCancelledEventsSellNothing(t *testing.T) {
 	wantErr(t, err, booking.ErrBadTransition)
 }
 
+func TestCancelledEventStaysAsItIs(t *testing.T) {
+	ctx, w := setup(t)
+	cancelled, name := booking.StatusCancelled, "Another evening"
+	if _, err := w.Service.UpdateEvent(ctx, w.Owner, w.Event, booking.EventChange{Status: &cancelled}); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(60 * 24 * time.Hour)
+	change := booking.EventChange{Status: &cancelled, Name: &name, StartsAt: &later}
+	wantErr(t, second(w.Service.UpdateEvent(ctx, w.Owner, w.Event, change)), booking.ErrBadTransition)
+}
+
 func TestPaidEventsAreNotConfirmedByBuyers(t *testing.T) {
 	ctx, w := setup(t)
 	spec := Spec()
@@ -178,6 +189,24 @@ func TestForeignThingsAreUnknown(t *testing.T) {
 	list, err = w.Service.Bookings(ctx, w.Owner, booking.BookingFilter{Reference: &made.Number}, nil, 10)
 	if err != nil || len(list) != 1 || list[0].ID != made.ID {
 		t.Errorf("the organizer finds %+v, %v", list, err)
+	}
+}
+
+// A caller who is for no event at all sees none.
+func TestCallerOfNoEventSeesNone(t *testing.T) {
+	ctx, w := setup(t)
+	nobody := w.Owner
+	nobody.Events = []seats.EventID{}
+	if _, err := w.Book(ctx, Buyer(), 1); err != nil {
+		t.Fatal(err)
+	}
+	events, err := w.Service.Events(ctx, nobody, booking.EventPage{}, 10)
+	if err != nil || len(events) > 0 {
+		t.Errorf("events: %d, %v", len(events), err)
+	}
+	list, err := w.Service.Bookings(ctx, nobody, booking.BookingFilter{}, nil, 10)
+	if err != nil || len(list) > 0 {
+		t.Errorf("bookings: %d, %v", len(list), err)
 	}
 }
 

@@ -293,3 +293,27 @@ func TestSeatWhoseOwnerWasLostIsNotSoldTwice(t *testing.T) {
 	}
 	wantSales(t, w, 1)
 }
+
+// A large plan is written for seconds. Meanwhile the sales of its event wait, and nobody else's.
+func TestNewPlanKeepsNoOtherEvent(t *testing.T) {
+	w, p, _ := planned(t)
+	ctx := t.Context()
+	others := w.NewEvent(t, Spec())
+	p.Sections[0].Rows[0].Seats[0].Category = "B"
+	next := published(t, w, p)
+	seat := other(t, w, "SELECT id FROM seats WHERE event_id = $1 AND id = 1 FOR UPDATE", int64(w.Event))
+	change := begun(t, w, 1, func() error {
+		return second(w.Service.ChangePlan(ctx, w.Owner, w.Event, booking.PlanChange{Plan: next.Plan, Version: next.Version}))
+	})
+	sale := other(t, w, "LOCK TABLE events IN ROW SHARE MODE NOWAIT")
+	end(t, sale.Rollback)
+	req := booking.BookRequest{Event: others, Seats: Wants(1), Name: "Lena", Email: "lena@example.com"}
+	if _, _, err := w.Service.Book(ctx, w.Owner, Key(), req); err != nil {
+		t.Error(err)
+	}
+	wantWaiting(t, change, "the change")
+	end(t, seat.Rollback)
+	if err := <-change; err != nil {
+		t.Error(err)
+	}
+}

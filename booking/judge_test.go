@@ -135,3 +135,37 @@ func TestAnEquallyGoodChoiceIsHeldInstead(t *testing.T) {
 	}
 	w.Verify(t)
 }
+
+// The same request once more: the seat has come free, but the caller holds another instead.
+func TestRetryOfAnAlternativeHoldsOneNotTwo(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	w := hall(t, 2, 6)
+	first := w.MustHold(t, w.Owner, 2)
+	lena, key := Buyer(), Key()
+	req := booking.HoldRequest{Event: w.Event, Seats: Wants(2)}
+	ask := func() error {
+		if err := w.Service.HeldInstead(ctx, lena, key, req); err != nil {
+			return err
+		}
+		_, _, err := w.Service.Hold(ctx, lena, key, req)
+		if err != nil {
+			err = w.Service.Instead(ctx, lena, key, req, err)
+		}
+		return err
+	}
+	refusal := refused(t, ask(), booking.CodeSeatTaken)
+	if refusal.Instead == nil {
+		t.Fatal("nothing instead")
+	}
+	if err := w.Service.Release(ctx, w.Owner, first.ID); err != nil {
+		t.Fatal(err)
+	}
+	if again := refused(t, ask(), booking.CodeSeatTaken); again.Instead == nil || again.Instead.ID != refusal.Instead.ID {
+		t.Errorf("the second answer is %+v", again)
+	}
+	var held int
+	if err := w.Pool.QueryRow(ctx, "SELECT count(*) FROM seats s JOIN holds h ON h.event_id = s.event_id AND h.id = s.hold_id WHERE h.buyer = $1", lena.ID).Scan(&held); err != nil || held != 1 {
+		t.Errorf("one request for one seat, sent twice under one key, holds %d seats, %v", held, err)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"seatfence/booking"
 	. "seatfence/booking/bookingtest"
 	"seatfence/internal/failpoint"
@@ -50,6 +52,37 @@ func TestSeatsThatOthersAreAboutToTakeAreNotGone(t *testing.T) {
 	}
 	if err := <-second; err != nil {
 		t.Errorf("the second: %v", err)
+	}
+}
+
+// TestQueueKnowsADrawingThatIsNew: whoever lost to others so often that they stand in the queue is not refused because the event was drawn
+// anew at that moment.
+func TestQueueKnowsADrawingThatIsNew(t *testing.T) {
+	t.Parallel()
+	const losses = 4 // after which the queue is used
+	w := hall(t, 1, 6)
+	var set failpoint.Set
+	lost, drawn := 0, make(chan error, 1)
+	var lose func(context.Context) error
+	lose = func(context.Context) error {
+		if lost++; lost < losses {
+			set.Arm(failpoint.BeforeCommit, lose)
+		} else {
+			go func() {
+				_, err := w.Pool.Exec(context.Background(), "UPDATE events SET layout = layout + 1 WHERE id = $1", int64(w.Event))
+				drawn <- err
+			}()
+			until(t, "the new drawing waits for the event", func() bool { return waiting(t, w) == 1 })
+		}
+		return &pgconn.PgError{Code: "55P03"} // as after a wait for a lock
+	}
+	set.Arm(failpoint.BeforeCommit, lose)
+	hold, err := best(failpoint.With(t.Context(), &set), w, Buyer(), booking.BestWish{Quantity: 2})
+	if err != nil || len(hold.Seats) != 2 || lost != losses {
+		t.Fatalf("after %d losses six seats are free: %+v, %v", lost, hold, err)
+	}
+	if err := <-drawn; err != nil {
+		t.Error(err)
 	}
 }
 

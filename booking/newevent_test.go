@@ -1,6 +1,7 @@
 package booking_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -68,4 +69,20 @@ func TestAnEventIsNotOfAPlanThatCannotBeSold(t *testing.T) {
 	stranger := booking.Caller{Kind: booking.Organizer, ID: w.Owner.ID, Organizer: Organizer(t, w.Pool)}
 	_, _, err := w.Service.CreateEvent(t.Context(), stranger, Key(), ofPlan(ref))
 	wantInvalid(t, err, "/plan", "unknown_plan")
+}
+
+// Autovacuum and a second new event take the same lock.
+func TestEventIsMadeWhileItsTablesAreVacuumed(t *testing.T) {
+	ctx, w := setup(t)
+	tx, err := w.Pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	if _, err := tx.Exec(ctx, "LOCK TABLE seats IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Service.CreateEvent(ctx, w.Owner, Key(), Spec()); err != nil {
+		t.Errorf("%v", err)
+	}
 }

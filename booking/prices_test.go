@@ -174,3 +174,43 @@ func TestTypeOfAHeldSeatIsChanged(t *testing.T) {
 	}
 	w.Verify(t)
 }
+
+// Places that are not sold as a type are refused as such: the caller would try again for ever.
+func TestPlacesThatAreNotSoldAsATypeSayWhy(t *testing.T) {
+	ctx, w := setup(t)
+	spec := Spec()
+	spec.Types = []string{"adult", "child"}
+	w.Event = w.NewEvent(t, spec)
+	for typ, code := range map[string]string{"dog": "unknown_type", "child": "type_not_sold"} {
+		for _, n := range []int{1, 2} {
+			places := &booking.AreaPlaces{Area: Floor, Quantity: n, Type: typ}
+			_, _, err := w.Service.Hold(ctx, Buyer(), Key(), booking.HoldRequest{Event: w.Event, Places: places})
+			wantInvalid(t, err, "/ga/type", code)
+			req := w.Request()
+			req.Places = places
+			_, _, err = w.Service.Book(ctx, Buyer(), Key(), req)
+			wantInvalid(t, err, "/ga/type", code)
+		}
+	}
+}
+
+func TestUnsoldTypeOfAnAddedSeatHasItsPlace(t *testing.T) {
+	t.Parallel()
+	w := hall(t, 1, 6)
+	lena := Buyer()
+	hold := w.MustHold(t, lena, 1)
+	_, err := w.Service.ChangeHold(t.Context(), lena, hold.ID, booking.HoldChange{Add: []seats.Want{{ID: 2, Fence: seats.AnyFence, Type: "dog"}}})
+	wantInvalid(t, err, "/add/0/type", "unknown_type")
+}
+
+func TestEightOfTheDearestSeatsHaveATotal(t *testing.T) {
+	const dearest = 1_000_000_000
+	w, _, _ := planned(t)
+	list := booking.PriceList{Prices: []booking.Price{{Category: "A", Amount: dearest}, {Category: "B", Amount: dearest}}}
+	if _, err := w.Service.SetPrices(t.Context(), w.Owner, w.Event, list); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := w.Book(t.Context(), Buyer(), 1, 2, 3, 4, 5, 6, 7, 8); err != nil || made.Total != 8*dearest {
+		t.Errorf("%d, %v", made.Total, err)
+	}
+}

@@ -80,7 +80,7 @@ func (s *Service) changePlan(ctx context.Context, caller Caller, id seats.EventI
 			return err
 		})
 	}
-	err = s.writingEvent(ctx, func(tx pgx.Tx) error {
+	err = s.writingEvent(ctx, id, func(tx pgx.Tx) error {
 		return r.prepare(ctx, tx, id)
 	}, func(tx pgx.Tx) error {
 		return r.apply(ctx, tx, caller, id, change)

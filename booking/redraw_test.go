@@ -201,6 +201,28 @@ func TestDroppedSeatComesBackAndNobodyElseBringsItBack(t *testing.T) {
 	w.MustHold(t, Buyer(), 10)
 }
 
+// A seat that the organizer has blocked stays so when a plan drops it and the next one brings it back.
+func TestBlockedSeatComesBackBlocked(t *testing.T) {
+	ctx := t.Context()
+	w, p, _ := planned(t)
+	block, _, err := w.Service.Block(ctx, w.Owner, Key(), w.Event, []seats.ID{5}, "camera")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := p.Sections[0].Rows[0].Seats
+	without := p
+	without.Sections = []plan.Section{{Name: "Stalls", Rows: []plan.Row{{Label: "A", Seats: slices.Delete(slices.Clone(whole), 4, 5)}}}}
+	if _, err := redraw(t, w, without); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := redraw(t, w, p); err != nil {
+		t.Fatal(err)
+	}
+	if seat := stateOf(t, w, 5); seat.State != seats.Blocked {
+		t.Errorf("the camera's seat is %s, and its block %s has not been removed", seat.State, block.ID)
+	}
+}
+
 func TestAreaGrowsAndShrinks(t *testing.T) {
 	w, p, _ := planned(t)
 	ctx := t.Context()
@@ -248,6 +270,12 @@ func TestDryRunChangesNothing(t *testing.T) {
 	w.MustHold(t, Buyer(), 10)
 	_, err = w.Service.ChangePlan(t.Context(), w.Owner, w.Event, change)
 	refused(t, err, booking.CodePlan)
+}
+
+func TestPriceOfANewPlanHasItsPlace(t *testing.T) {
+	w, p, _ := planned(t)
+	_, err := redraw(t, w, p, booking.Price{Category: "Moon", Amount: 1})
+	wantInvalid(t, err, "/prices/0/category", "unknown_category")
 }
 
 // TestSalesAndNewPlansAtOnce: whoever comes first has the seat, and no answer is a fault.

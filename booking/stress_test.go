@@ -3,6 +3,7 @@ package booking_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -10,9 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"seatfence/booking"
 	. "seatfence/booking/bookingtest"
 	"seatfence/seats"
+	"seatfence/seats/plan"
 )
 
 // expected reports whether a crowd may meet the error: a lost race, never a fault.
@@ -168,5 +172,114 @@ func TestPauseComesThroughACrowdAndNothingIsSoldAfterIt(t *testing.T) {
 	count(&after)
 	if before != after || before < 100 {
 		t.Errorf("%d seats sold when the pause returned, %d when the crowd had gone", before, after)
+	}
+}
+
+// useCases are those that attempt leaves out, each with what undoes it.
+func useCases(agency booking.Caller, plans []booking.PlanRef) []func(context.Context, World, seats.ID) error {
+	return []func(context.Context, World, seats.ID) error{
+		func(ctx context.Context, w World, _ seats.ID) error {
+			hold, err := best(ctx, w, agency, booking.BestWish{Quantity: 1 + rand.N(3)})
+			if err != nil {
+				return err
+			}
+			made, err := w.Confirm(ctx, agency, hold.ID)
+			if err != nil {
+				return err
+			}
+			return second(w.Service.Cancel(ctx, agency, made.ID))
+		},
+		func(ctx context.Context, w World, _ seats.ID) error {
+			hold, err := holdPlaces(ctx, w, agency, 1+rand.N(3))
+			if err != nil {
+				return err
+			}
+			return w.Service.Release(ctx, agency, hold.ID)
+		},
+		func(ctx context.Context, w World, id seats.ID) error {
+			lena, key := Buyer(), Key()
+			req := booking.HoldRequest{Event: w.Event, Seats: Wants(id)}
+			_, _, err := w.Service.Hold(ctx, lena, key, req)
+			if err != nil {
+				err = w.Service.Instead(ctx, lena, key, req, err)
+			}
+			return err
+		},
+		func(ctx context.Context, w World, id seats.ID) error {
+			block, _, err := w.Service.Block(ctx, w.Owner, Key(), w.Event, []seats.ID{id}, "camera")
+			if err != nil {
+				return err
+			}
+			return w.Service.Unblock(ctx, w.Owner, block.ID)
+		},
+		func(ctx context.Context, w World, id seats.ID) error {
+			made, _, err := w.Service.CreateChannel(ctx, w.Owner, Key(), w.Event, booking.NewChannel{
+				Name: Key().Key, Keys: []uuid.UUID{agency.ID}, Seats: []seats.ID{id}, Places: &booking.AreaPlaces{Area: Floor, Quantity: 1},
+			})
+			if err != nil {
+				return err
+			}
+			_, err = w.Service.UpdateChannel(ctx, w.Owner, w.Event, made.ID, booking.ChannelChange{Drop: []seats.ID{id}})
+			if err != nil {
+				return err
+			}
+			return w.Service.DeleteChannel(ctx, w.Owner, w.Event, made.ID)
+		},
+		func(ctx context.Context, w World, _ seats.ID) error {
+			to := plans[rand.N(len(plans))]
+			return second(w.Service.ChangePlan(ctx, w.Owner, w.Event, booking.PlanChange{Plan: to.Plan, Version: to.Version}))
+		},
+		func(ctx context.Context, w World, _ seats.ID) error {
+			prices := []booking.Price{{Category: "A", Amount: rand.N[int64](1000)}, {Category: "B", Amount: FloorPrice}}
+			return second(w.Service.SetPrices(ctx, w.Owner, w.Event, booking.PriceList{Prices: prices}))
+		},
+		func(ctx context.Context, w World, id seats.ID) error {
+			name := fmt.Sprint("Evening ", id)
+			return second(w.Service.UpdateEvent(ctx, w.Owner, w.Event, booking.EventChange{Name: &name}))
+		},
+	}
+}
+
+// TestUseCasesOfEveryKindAtOnce has two nodes sell an event while its organizer changes all of it that can be changed: every answer is one
+// of the domain's, and no two orders of locks meet.
+func TestUseCasesOfEveryKindAtOnce(t *testing.T) {
+	const attempts, workers, house = 400, 12, 10
+	w, p, full := planned(t)
+	ctx := t.Context()
+	p.Areas = []plan.Area{{Name: "Floor", Category: "B", Capacity: 14}}
+	others := useCases(partner(t, w), []booking.PlanRef{full, published(t, w, p)})
+	orphans := true
+	if _, err := w.Service.UpdateEvent(ctx, w.Owner, w.Event, booking.EventChange{OrphanRule: &orphans}); err != nil {
+		t.Fatal(err)
+	}
+	limits := booking.DefaultLimits
+	limits.HoldTTL = 50 * time.Millisecond // nobody gives back what they only hold
+	nodes := [2]World{w, w}
+	for i := range nodes {
+		nodes[i].Service = booking.New(w.Pool, limits)
+	}
+	var left atomic.Int64
+	left.Store(attempts)
+	var crowd sync.WaitGroup
+	for n := range workers {
+		crowd.Go(func() {
+			for left.Add(-1) >= 0 {
+				ids := pickSeats(house, 4)
+				node, err := nodes[n%2], error(nil)
+				if which := rand.N(len(others) + 2); which < len(others) {
+					err = others[which](ctx, node, ids[0])
+				} else {
+					err = attempt(ctx, node, ids)
+				}
+				_, invalid := errors.AsType[*booking.InvalidError](err) // of what another worker has just taken away
+				if !expected(err) && !invalid && !errors.Is(err, booking.ErrNoBlock) {
+					t.Errorf("attempt: %v", err)
+				}
+			}
+		})
+	}
+	crowd.Wait()
+	if n := deadlocks(t, w); n > 0 {
+		t.Errorf("%d deadlocks", n)
 	}
 }

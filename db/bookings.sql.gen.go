@@ -241,7 +241,7 @@ func (q *Queries) BookingsConfirmed(ctx context.Context, db DBTX, arg BookingsCo
 
 const sell = `-- name: Sell :many
 WITH ev AS (
-    SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e
+    SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e, pg_advisory_xact_lock_shared(-($1::bigint)) -- see EventTurn
     WHERE e.id = $1 AND e.status = 'on_sale'
       AND ($2::bigint IS NULL OR e.organizer_id = $2)
       AND ($3::uuid IS NOT NULL

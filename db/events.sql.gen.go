@@ -450,7 +450,7 @@ SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layo
                         WHERE c.event_id = $1
                           AND (e.starts_at - c.release_before <= statement_timestamp() OR $3::boolean AND NOT EXISTS (
                               SELECT 1 FROM channel_keys k WHERE k.event_id = $1 AND k.channel_id = c.id))) END)::integer[] AS channels
-FROM events e WHERE e.id = $1 FOR SHARE
+FROM events e, pg_advisory_xact_lock_shared(-($1::bigint)) WHERE e.id = $1 FOR SHARE
 `
 
 type EventLockForSaleParams struct {
@@ -522,6 +522,17 @@ func (q *Queries) EventToUnwind(ctx context.Context, db DBTX) (int64, error) {
 	var id int64
 	err := row.Scan(&id)
 	return id, err
+}
+
+const eventTurn = `-- name: EventTurn :exec
+SELECT pg_advisory_xact_lock(-($1::bigint))
+`
+
+// Sales of a crowd share the event's row without a gap, and Postgres lets new sharers pass one who waits to write it: a pause took seconds.
+// This lock has a queue, and it is of this event alone. Each sale shares it before the row.
+func (q *Queries) EventTurn(ctx context.Context, db DBTX, id int64) error {
+	_, err := db.Exec(ctx, eventTurn, id)
+	return err
 }
 
 const eventUnwound = `-- name: EventUnwound :exec
@@ -624,17 +635,6 @@ func (q *Queries) EventUpdate(ctx context.Context, db DBTX, arg EventUpdateParam
 		&i.ServerTime,
 	)
 	return i, err
-}
-
-const eventsLock = `-- name: EventsLock :exec
-LOCK TABLE events IN EXCLUSIVE MODE
-`
-
-// Sales of a crowd share the event's row without a gap, and Postgres lets new sharers pass one who waits to write it: a pause took seconds.
-// The table's lock has a queue. It stops new sales of every event, so its wait is shorter than a sale's own.
-func (q *Queries) EventsLock(ctx context.Context, db DBTX) error {
-	_, err := db.Exec(ctx, eventsLock)
-	return err
 }
 
 const priceDelete = `-- name: PriceDelete :exec

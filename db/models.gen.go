@@ -30,6 +30,12 @@ type Area struct {
 	Beyond     int32
 }
 
+type Attempt struct {
+	Address   []byte
+	Failures  int32
+	WaitUntil time.Time
+}
+
 type AuditLog struct {
 	OrganizerID int64
 	ID          uuid.UUID
@@ -170,7 +176,6 @@ type Person struct {
 	Role         string
 	EveryEvent   bool
 	PasswordHash *string
-	WaitUntil    *time.Time
 	CreatedAt    time.Time
 	Events       []int64
 }
@@ -278,8 +283,6 @@ type User struct {
 	Role         string
 	EveryEvent   bool
 	PasswordHash *string
-	Failures     int32
-	WaitUntil    *time.Time
 	CreatedAt    time.Time
 	RemovedAt    *time.Time
 }

@@ -12,6 +12,63 @@ import (
 	"github.com/google/uuid"
 )
 
+const attemptCount = `-- name: AttemptCount :execrows
+INSERT INTO attempts AS a (address, failures, wait_until)
+VALUES (sha256(convert_to(lower($1), 'UTF8')), 1, statement_timestamp())
+ON CONFLICT (address) DO UPDATE
+SET failures = a.failures + 1, wait_until = statement_timestamp() + make_interval(secs =>
+    CASE WHEN a.failures < $2::integer THEN 0 ELSE least($3::double precision, 2 ^ least(a.failures - $2::integer, 10)) END)
+WHERE a.wait_until <= statement_timestamp()
+`
+
+type AttemptCountParams struct {
+	Email   string
+	Free    int32
+	Longest float64
+}
+
+// An attempt counts before its password is looked at, so that many at once are not all let through. The first few cost no wait, then it
+// doubles from a second on. The address is folded as users_email does it, whoever's it is.
+func (q *Queries) AttemptCount(ctx context.Context, db DBTX, arg AttemptCountParams) (int64, error) {
+	result, err := db.Exec(ctx, attemptCount, arg.Email, arg.Free, arg.Longest)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const attemptWait = `-- name: AttemptWait :one
+SELECT extract(epoch FROM wait_until - statement_timestamp())::double precision FROM attempts
+WHERE address = sha256(convert_to(lower($1), 'UTF8'))
+`
+
+func (q *Queries) AttemptWait(ctx context.Context, db DBTX, email string) (float64, error) {
+	row := db.QueryRow(ctx, attemptWait, email)
+	var column_1 float64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const attemptsForgive = `-- name: AttemptsForgive :exec
+DELETE FROM attempts WHERE address = sha256(convert_to(lower($1), 'UTF8'))
+`
+
+func (q *Queries) AttemptsForgive(ctx context.Context, db DBTX, email string) error {
+	_, err := db.Exec(ctx, attemptsForgive, email)
+	return err
+}
+
+const attemptsSweep = `-- name: AttemptsSweep :exec
+DELETE FROM attempts WHERE address IN (
+    SELECT address FROM attempts WHERE wait_until < statement_timestamp() - $1::interval ORDER BY wait_until LIMIT 10 FOR UPDATE SKIP LOCKED)
+`
+
+// A few at each attempt, which adds one.
+func (q *Queries) AttemptsSweep(ctx context.Context, db DBTX, kept time.Duration) error {
+	_, err := db.Exec(ctx, attemptsSweep, kept)
+	return err
+}
+
 const auditInsert = `-- name: AuditInsert :exec
 INSERT INTO audit_log (organizer_id, id, at, actor, actor_kind, action, event_id, subject, detail)
 VALUES ($1, $2, statement_timestamp(), $3, $4, $5, $6, $7, $8)
@@ -141,7 +198,7 @@ func (q *Queries) OrganizerLock(ctx context.Context, db DBTX, id int64) (int64, 
 }
 
 const peopleAll = `-- name: PeopleAll :many
-SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, wait_until, created_at, events FROM people ORDER BY organizer, organizer_id, created_at, id
+SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, created_at, events FROM people ORDER BY organizer, organizer_id, created_at, id
 `
 
 func (q *Queries) PeopleAll(ctx context.Context, db DBTX) ([]Person, error) {
@@ -162,7 +219,6 @@ func (q *Queries) PeopleAll(ctx context.Context, db DBTX) ([]Person, error) {
 			&i.Role,
 			&i.EveryEvent,
 			&i.PasswordHash,
-			&i.WaitUntil,
 			&i.CreatedAt,
 			&i.Events,
 		); err != nil {
@@ -195,7 +251,7 @@ func (q *Queries) PeopleCount(ctx context.Context, db DBTX, organizerID int64) (
 }
 
 const peopleOf = `-- name: PeopleOf :many
-SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, wait_until, created_at, events FROM people WHERE organizer_id = $1 ORDER BY created_at, id LIMIT $2
+SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, created_at, events FROM people WHERE organizer_id = $1 ORDER BY created_at, id LIMIT $2
 `
 
 type PeopleOfParams struct {
@@ -221,7 +277,6 @@ func (q *Queries) PeopleOf(ctx context.Context, db DBTX, arg PeopleOfParams) ([]
 			&i.Role,
 			&i.EveryEvent,
 			&i.PasswordHash,
-			&i.WaitUntil,
 			&i.CreatedAt,
 			&i.Events,
 		); err != nil {
@@ -236,7 +291,7 @@ func (q *Queries) PeopleOf(ctx context.Context, db DBTX, arg PeopleOfParams) ([]
 }
 
 const personByEmail = `-- name: PersonByEmail :one
-SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, wait_until, created_at, events FROM people WHERE lower(email) = lower($1)
+SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, created_at, events FROM people WHERE lower(email) = lower($1)
 `
 
 func (q *Queries) PersonByEmail(ctx context.Context, db DBTX, email string) (Person, error) {
@@ -251,7 +306,6 @@ func (q *Queries) PersonByEmail(ctx context.Context, db DBTX, email string) (Per
 		&i.Role,
 		&i.EveryEvent,
 		&i.PasswordHash,
-		&i.WaitUntil,
 		&i.CreatedAt,
 		&i.Events,
 	)
@@ -259,7 +313,7 @@ func (q *Queries) PersonByEmail(ctx context.Context, db DBTX, email string) (Per
 }
 
 const personGet = `-- name: PersonGet :one
-SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, wait_until, created_at, events FROM people WHERE id = $1
+SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, created_at, events FROM people WHERE id = $1
 `
 
 func (q *Queries) PersonGet(ctx context.Context, db DBTX, id uuid.UUID) (Person, error) {
@@ -274,7 +328,6 @@ func (q *Queries) PersonGet(ctx context.Context, db DBTX, id uuid.UUID) (Person,
 		&i.Role,
 		&i.EveryEvent,
 		&i.PasswordHash,
-		&i.WaitUntil,
 		&i.CreatedAt,
 		&i.Events,
 	)
@@ -282,7 +335,7 @@ func (q *Queries) PersonGet(ctx context.Context, db DBTX, id uuid.UUID) (Person,
 }
 
 const personOf = `-- name: PersonOf :one
-SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, wait_until, created_at, events FROM people WHERE id = $1 AND organizer_id = $2
+SELECT id, organizer_id, organizer, email, name, role, every_event, password_hash, created_at, events FROM people WHERE id = $1 AND organizer_id = $2
 `
 
 type PersonOfParams struct {
@@ -302,7 +355,6 @@ func (q *Queries) PersonOf(ctx context.Context, db DBTX, arg PersonOfParams) (Pe
 		&i.Role,
 		&i.EveryEvent,
 		&i.PasswordHash,
-		&i.WaitUntil,
 		&i.CreatedAt,
 		&i.Events,
 	)
@@ -319,7 +371,7 @@ func (q *Queries) SessionDelete(ctx context.Context, db DBTX, id []byte) error {
 }
 
 const sessionGet = `-- name: SessionGet :one
-SELECT p.id, p.organizer_id, p.organizer, p.email, p.name, p.role, p.every_event, p.password_hash, p.wait_until, p.created_at, p.events, s.seen_at, s.expires_at FROM user_sessions s JOIN people p ON p.id = s.user_id
+SELECT p.id, p.organizer_id, p.organizer, p.email, p.name, p.role, p.every_event, p.password_hash, p.created_at, p.events, s.seen_at, s.expires_at FROM user_sessions s JOIN people p ON p.id = s.user_id
 WHERE s.id = $1 AND s.expires_at > statement_timestamp() AND s.seen_at > statement_timestamp() - $2::interval
 `
 
@@ -346,7 +398,6 @@ func (q *Queries) SessionGet(ctx context.Context, db DBTX, arg SessionGetParams)
 		&i.Person.Role,
 		&i.Person.EveryEvent,
 		&i.Person.PasswordHash,
-		&i.Person.WaitUntil,
 		&i.Person.CreatedAt,
 		&i.Person.Events,
 		&i.SeenAt,
@@ -475,28 +526,6 @@ func (q *Queries) TokensEnd(ctx context.Context, db DBTX, userID uuid.UUID) erro
 	return err
 }
 
-const userAttempt = `-- name: UserAttempt :execrows
-UPDATE users SET failures = failures + 1, wait_until = statement_timestamp() + make_interval(secs =>
-    CASE WHEN failures < $1::integer THEN 0 ELSE least($2::double precision, 2 ^ least(failures - $1::integer, 10)) END)
-WHERE id = $3 AND removed_at IS NULL AND (wait_until IS NULL OR wait_until <= statement_timestamp())
-`
-
-type UserAttemptParams struct {
-	Free    int32
-	Longest float64
-	ID      uuid.UUID
-}
-
-// An attempt counts before its password is looked at, so that many at once are not all let through. The first few cost no wait, then it
-// doubles from a second on.
-func (q *Queries) UserAttempt(ctx context.Context, db DBTX, arg UserAttemptParams) (int64, error) {
-	result, err := db.Exec(ctx, userAttempt, arg.Free, arg.Longest, arg.ID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const userEventsAdd = `-- name: UserEventsAdd :execrows
 INSERT INTO user_events (user_id, event_id)
 SELECT $1, e.id FROM events e WHERE e.id = ANY($2::bigint[]) AND e.organizer_id = $3
@@ -576,7 +605,7 @@ func (q *Queries) UserRemove(ctx context.Context, db DBTX, id uuid.UUID) error {
 }
 
 const userSetPassword = `-- name: UserSetPassword :execrows
-UPDATE users SET failures = 0, wait_until = NULL, password_hash = $1 WHERE id = $2 AND removed_at IS NULL
+UPDATE users SET password_hash = $1 WHERE id = $2 AND removed_at IS NULL
 `
 
 type UserSetPasswordParams struct {
@@ -593,7 +622,7 @@ func (q *Queries) UserSetPassword(ctx context.Context, db DBTX, arg UserSetPassw
 }
 
 const userSignedIn = `-- name: UserSignedIn :execrows
-UPDATE users SET failures = 0, wait_until = NULL, password_hash = $1
+UPDATE users SET password_hash = $1
 WHERE id = $2 AND removed_at IS NULL AND password_hash = $3
 `
 

@@ -9,14 +9,20 @@ CREATE TABLE users (
     role          text NOT NULL CHECK (role IN ('owner', 'editor', 'box_office', 'door')),
     every_event   boolean NOT NULL,
     password_hash text, -- argon2id in PHC form; none until the invitation is accepted
-    failures      integer NOT NULL DEFAULT 0,
-    wait_until    timestamptz,
     created_at    timestamptz NOT NULL,
     removed_at    timestamptz,
     CONSTRAINT users_owner_is_for_all CHECK (role <> 'owner' OR every_event)
 );
 CREATE UNIQUE INDEX users_email ON users (lower(email)) WHERE removed_at IS NULL;
 CREATE INDEX users_by_organizer ON users (organizer_id, created_at, id) WHERE removed_at IS NULL;
+
+-- Attempts to sign in since the last that succeeded, by the SHA-256 of the address, be it somebody's or nobody's.
+CREATE TABLE attempts (
+    address    bytea PRIMARY KEY,
+    failures   integer NOT NULL,
+    wait_until timestamptz NOT NULL
+);
+CREATE INDEX attempts_by_time ON attempts (wait_until);
 
 -- The events of a user who is not for every event.
 CREATE TABLE user_events (
@@ -61,11 +67,11 @@ CREATE INDEX audit_log_by_event ON audit_log (organizer_id, event_id, id) WHERE 
 
 -- Users who are not removed, with all that decides what they may.
 CREATE VIEW people AS
-SELECT u.id, u.organizer_id, o.name AS organizer, u.email, u.name, u.role, u.every_event, u.password_hash, u.wait_until, u.created_at,
+SELECT u.id, u.organizer_id, o.name AS organizer, u.email, u.name, u.role, u.every_event, u.password_hash, u.created_at,
        ARRAY(SELECT e.event_id FROM user_events e WHERE e.user_id = u.id ORDER BY e.event_id)::bigint[] AS events
 FROM users u JOIN organizers o ON o.id = u.organizer_id
 WHERE u.removed_at IS NULL;
 
 -- +goose Down
 DROP VIEW people;
-DROP TABLE audit_log, user_tokens, user_sessions, user_events, users;
+DROP TABLE audit_log, user_tokens, user_sessions, user_events, attempts, users;

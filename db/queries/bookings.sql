@@ -7,7 +7,7 @@
 --   area_id   sells quantity places of the area, the first that are free from from_seat on, instead of ids; NULL: none
 --   types     "" is the event's first; judged: what rules the event has for the choice of seats is no matter of this statement
 WITH ev AS (
-    SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e
+    SELECT e.id, e.currency, e.timezone, e.payment, e.starts_at FROM events e, pg_advisory_xact_lock_shared(-(@event_id::bigint)) -- see EventTurn
     WHERE e.id = @event_id AND e.status = 'on_sale'
       AND (sqlc.narg('organizer_id')::bigint IS NULL OR e.organizer_id = sqlc.narg('organizer_id'))
       AND (sqlc.narg('hold_id')::uuid IS NOT NULL

@@ -70,7 +70,7 @@ SELECT e.id, e.organizer_id, e.status, e.payment, e.currency, e.timezone, e.layo
                         WHERE c.event_id = @id
                           AND (e.starts_at - c.release_before <= statement_timestamp() OR @organizer::boolean AND NOT EXISTS (
                               SELECT 1 FROM channel_keys k WHERE k.event_id = @id AND k.channel_id = c.id))) END)::integer[] AS channels
-FROM events e WHERE e.id = @id FOR SHARE;
+FROM events e, pg_advisory_xact_lock_shared(-(@id::bigint)) WHERE e.id = @id FOR SHARE;
 
 -- name: EventLockForChange :one
 SELECT id, organizer_id, status, timezone, starts_at, layout, plan_id, plan_version FROM events WHERE id = @id FOR NO KEY UPDATE;
@@ -135,7 +135,7 @@ UPDATE events SET unwound_at = statement_timestamp() WHERE id = @id AND status =
 -- name: EventChangeLimits :exec
 SELECT set_config('lock_timeout', @lock_ms::text, true), set_config('statement_timeout', @statement_ms::text, true);
 
--- name: EventsLock :exec
+-- name: EventTurn :exec
 -- Sales of a crowd share the event's row without a gap, and Postgres lets new sharers pass one who waits to write it: a pause took seconds.
--- The table's lock has a queue. It stops new sales of every event, so its wait is shorter than a sale's own.
-LOCK TABLE events IN EXCLUSIVE MODE;
+-- This lock has a queue, and it is of this event alone. Each sale shares it before the row.
+SELECT pg_advisory_xact_lock(-(@id::bigint));

@@ -38,20 +38,35 @@ SELECT @user_id, e.id FROM events e WHERE e.id = ANY(@events::bigint[]) AND e.or
 -- name: UserRemove :exec
 UPDATE users SET removed_at = statement_timestamp(), password_hash = NULL WHERE id = @id;
 
--- name: UserAttempt :execrows
+-- name: AttemptCount :execrows
 -- An attempt counts before its password is looked at, so that many at once are not all let through. The first few cost no wait, then it
--- doubles from a second on.
-UPDATE users SET failures = failures + 1, wait_until = statement_timestamp() + make_interval(secs =>
-    CASE WHEN failures < @free::integer THEN 0 ELSE least(@longest::double precision, 2 ^ least(failures - @free::integer, 10)) END)
-WHERE id = @id AND removed_at IS NULL AND (wait_until IS NULL OR wait_until <= statement_timestamp());
+-- doubles from a second on. The address is folded as users_email does it, whoever's it is.
+INSERT INTO attempts AS a (address, failures, wait_until)
+VALUES (sha256(convert_to(lower(@email), 'UTF8')), 1, statement_timestamp())
+ON CONFLICT (address) DO UPDATE
+SET failures = a.failures + 1, wait_until = statement_timestamp() + make_interval(secs =>
+    CASE WHEN a.failures < @free::integer THEN 0 ELSE least(@longest::double precision, 2 ^ least(a.failures - @free::integer, 10)) END)
+WHERE a.wait_until <= statement_timestamp();
+
+-- name: AttemptWait :one
+SELECT extract(epoch FROM wait_until - statement_timestamp())::double precision FROM attempts
+WHERE address = sha256(convert_to(lower(@email), 'UTF8'));
+
+-- name: AttemptsForgive :exec
+DELETE FROM attempts WHERE address = sha256(convert_to(lower(@email), 'UTF8'));
+
+-- name: AttemptsSweep :exec
+-- A few at each attempt, which adds one.
+DELETE FROM attempts WHERE address IN (
+    SELECT address FROM attempts WHERE wait_until < statement_timestamp() - @kept::interval ORDER BY wait_until LIMIT 10 FOR UPDATE SKIP LOCKED);
 
 -- name: UserSignedIn :execrows
 -- Only if the password that was looked at is still the user's.
-UPDATE users SET failures = 0, wait_until = NULL, password_hash = @new_hash
+UPDATE users SET password_hash = @new_hash
 WHERE id = @id AND removed_at IS NULL AND password_hash = @old_hash;
 
 -- name: UserSetPassword :execrows
-UPDATE users SET failures = 0, wait_until = NULL, password_hash = @password_hash WHERE id = @id AND removed_at IS NULL;
+UPDATE users SET password_hash = @password_hash WHERE id = @id AND removed_at IS NULL;
 
 -- name: SessionInsert :one
 INSERT INTO user_sessions (id, user_id, created_at, seen_at, expires_at)

@@ -1,8 +1,9 @@
 // Package demo draws two houses, a theatre and an arena, and puts an event on sale in each, so that a new installation has something to
-// sell. It goes through the same use cases as any organizer and may do nothing that one could not.
+// sell. The arena is sold as simply as can be; the theatre has ticket types, an early-bird tier, and leaves no seat alone. The package goes through the same use cases as any organizer and may do nothing that one could not.
 package demo
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"seatfence/booking"
+	"seatfence/seats/plan"
 )
 
 // Organizer is who the events belong to.
@@ -21,6 +23,7 @@ var owner = uuid.NewSHA1(uuid.NameSpaceURL, []byte("urn:seatfence:demo"))
 
 const (
 	weeksAhead = 8
+	earlyUntil = 4    // weeks before the event
 	maxEvents  = 1000 // of the organizer that are looked through
 	zone       = "Europe/Berlin"
 )
@@ -43,7 +46,12 @@ func Load(ctx context.Context, service *booking.Service, organizer int64) ([]boo
 			list[i] = used
 			continue
 		}
-		if list[i], _, err = service.CreateEvent(ctx, caller, keyOf(spec), spec); err != nil {
+		if len(spec.House.Sections) == 0 {
+			if spec.Plan, err = publish(ctx, service, caller, Theatre()); err != nil {
+				return nil, fmt.Errorf("publish demo plan: %w", err)
+			}
+		}
+		if list[i], _, err = service.CreateEvent(ctx, caller, keyOf(spec.Name, spec.StartsAt), spec); err != nil {
 			return nil, fmt.Errorf("create demo event: %w", err)
 		}
 	}
@@ -59,32 +67,61 @@ func onSale(list []booking.Event, name string) (booking.Event, bool) {
 	return booking.Event{}, false
 }
 
-// keyOf keeps two programs that start at once on one database from making the event twice.
-func keyOf(spec booking.NewEvent) booking.Idempotency {
-	name := fmt.Sprintf("demo %s %s", spec.Name, spec.StartsAt.Format(time.DateOnly))
+// publish keeps a drawing as a version of its plan that events can be made of.
+func publish(ctx context.Context, service *booking.Service, caller booking.Caller, drawn plan.Plan) (*booking.PlanRef, error) {
+	var document bytes.Buffer
+	if err := drawn.Export(&document); err != nil {
+		return nil, err
+	}
+	drawn, report, err := plan.Import(ctx, &document, plan.Options{})
+	if err != nil {
+		return nil, err
+	}
+	key := keyOf(drawn.Name+" plan", time.Now())
+	version, _, err := service.ImportPlan(ctx, caller, key, booking.PlanImport{Document: drawn, Report: report})
+	if err != nil {
+		return nil, err
+	}
+	_, err = service.PublishPlan(ctx, caller, version.Plan, version.Number)
+	return &booking.PlanRef{Plan: version.Plan, Version: version.Number}, err
+}
+
+// keyOf keeps two programs that start at once on one database from making the same thing twice.
+func keyOf(what string, day time.Time) booking.Idempotency {
+	name := fmt.Sprintf("demo %s %s", what, day.Format(time.DateOnly))
 	sum := sha256.Sum256([]byte(name))
 	return booking.Idempotency{Key: name, Fingerprint: sum[:]}
 }
 
-// events are two evenings, some weeks from now: one in the theatre with reduced tickets, one in the arena.
+// prices are the theatre's, with adult tickets dearer from a time on.
+func prices(later time.Time) booking.PriceList {
+	const adult, reduced = "adult", "reduced"
+	list := booking.PriceList{Types: []string{adult, reduced}}
+	for _, p := range theatrePrices {
+		list.Prices = append(list.Prices,
+			booking.Price{Category: p.category, Type: adult, Amount: p.early},
+			booking.Price{Category: p.category, Type: adult, Amount: p.adult, From: &later},
+			booking.Price{Category: p.category, Type: reduced, Amount: p.reduced})
+	}
+	return list
+}
+
+// events are two evenings, some weeks from now. The theatre's has no house yet: it is made of a published plan.
 func events(now time.Time) ([]booking.NewEvent, error) {
 	place, err := time.LoadLocation(zone)
 	if err != nil {
 		return nil, fmt.Errorf("zone of the demo: %w", err)
 	}
-	evening := func(days, hour, minute int) time.Time {
-		y, m, d := now.In(place).AddDate(0, 0, 7*weeksAhead+days).Date()
+	at := func(days, hour, minute int) time.Time {
+		y, m, d := now.In(place).AddDate(0, 0, days).Date()
 		return time.Date(y, m, d, hour, minute, 0, 0, place).UTC()
 	}
 	theatre := booking.NewEvent{
-		Name: "The Glass Harbour", Venue: "Theater am Kanal, Berlin", StartsAt: evening(0, 19, 30), House: Theatre(),
-	}
-	theatre.Types = []string{"adult", "reduced"}
-	for _, c := range theatre.House.Categories {
-		theatre.Prices = append(theatre.Prices, booking.Price{Category: c.Name, Type: "reduced", Amount: c.Price * 6 / 10})
+		Name: "The Glass Harbour", Venue: "Theater am Kanal, Berlin", StartsAt: at(7*weeksAhead, 19, 30), OrphanRule: true,
+		PriceList: prices(at(7*(weeksAhead-earlyUntil), 0, 0)),
 	}
 	arena := booking.NewEvent{
-		Name: "Northern Lights Tour", Venue: "Spree Arena, Berlin", StartsAt: evening(1, 20, 0), House: Arena(),
+		Name: "Northern Lights Tour", Venue: "Spree Arena, Berlin", StartsAt: at(7*weeksAhead+1, 20, 0), House: Arena(),
 	}
 	list := []booking.NewEvent{theatre, arena}
 	for i := range list {

@@ -2,6 +2,7 @@ package demo_test
 
 import (
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -26,16 +27,45 @@ func numbered(h plan.House) (n int) {
 
 func TestTheHousesAreAsLargeAsTheyShouldBe(t *testing.T) {
 	t.Parallel()
-	for name, house := range map[string]plan.House{"theatre": demo.Theatre(), "arena": demo.Arena()} {
-		if defect := house.Check(); defect != nil {
-			t.Errorf("%s: %+v", name, *defect)
-		}
+	if defect := demo.Arena().Check(); defect != nil {
+		t.Errorf("arena: %+v", *defect)
 	}
-	if n := numbered(demo.Theatre()); n < 1200 {
-		t.Errorf("the theatre has %d seats", n)
+	if n := demo.Theatre().Count(); n.Seats < 1200 || n.Accessible == 0 {
+		t.Errorf("the theatre has %+v", n)
 	}
 	if n, floor := numbered(demo.Arena()), demo.Arena().Areas[0].Capacity; n < 12_000 || floor < 2000 {
 		t.Errorf("the arena has %d seats and a floor of %d", n, floor)
+	}
+}
+
+func TestTheTheatreShowsWhatAnEventCanBe(t *testing.T) {
+	t.Parallel()
+	pool := dbtest.Pool(t)
+	service := booking.New(pool, booking.DefaultLimits)
+	list, err := demo.Load(t.Context(), service, bookingtest.Organizer(t, pool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theatre, err := service.Event(t.Context(), bookingtest.Buyer(), list[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !theatre.OrphanRule || theatre.Plan == nil || len(theatre.Types) != 2 {
+		t.Errorf("the theatre is %+v with types %v", theatre.Event, theatre.Types)
+	}
+	if !slices.ContainsFunc(theatre.Prices, func(p booking.Price) bool { return p.From != nil && p.From.After(theatre.ServerTime) }) {
+		t.Error("no price is to come")
+	}
+	house, err := service.Seats(t.Context(), bookingtest.Buyer(), list[0].ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all seats.Attributes
+	for _, s := range house.Seats {
+		all |= s.Attributes
+	}
+	if want := seats.Accessible | seats.Companion | seats.RestrictedView; all != want {
+		t.Errorf("its seats have %b, want %b", all, want)
 	}
 }
 

@@ -6,12 +6,18 @@ import (
 	"seatfence/seats/plan"
 )
 
-// Theatre is a house of 1,280 numbered seats: stalls that widen towards the back, a circle and a balcony that narrow.
-func Theatre() plan.House {
-	return plan.House{
-		Categories: []plan.HouseCategory{
-			{Name: "Stalls front", Price: 7800}, {Name: "Stalls", Price: 6200}, {Name: "Circle", Price: 5400}, {Name: "Balcony", Price: 2900},
-		},
+// theatrePrices are what the theatre's categories cost: adults less until the early-bird tier ends, and the reduced ticket always.
+var theatrePrices = []struct {
+	category              string
+	early, adult, reduced int64
+}{
+	{"Stalls front", 6800, 7800, 5800}, {"Stalls", 5200, 6200, 4600}, {"Circle", 4600, 5400, 4000}, {"Balcony", 2400, 2900, 2000},
+}
+
+// Theatre is a house of 1,280 numbered seats: stalls that widen towards the back, a circle and a balcony that narrow. The last row of the
+// stalls has places for wheelchairs with a seat beside each, and the ends of the balcony see less of the stage.
+func Theatre() plan.Plan {
+	house := plan.House{
 		Sections: []plan.HouseSection{
 			{Name: "Stalls", Rows: rows(22, func(i int) plan.HouseRow {
 				category := "Stalls front"
@@ -28,7 +34,26 @@ func Theatre() plan.House {
 			})},
 		},
 	}
+	for _, p := range theatrePrices {
+		house.Categories = append(house.Categories, plan.HouseCategory{Name: p.category})
+	}
+	drawn := house.Plan()
+	drawn.Name = "Theater am Kanal"
+	drawn.Decorations = []plan.Shape{{Kind: plan.Stage, Label: "Stage", Outline: []plan.Point{{X: -10, Y: -6}, {X: 10, Y: -6}, {X: 8, Y: -2}, {X: -8, Y: -2}}}}
+	stalls, balcony := drawn.Sections[0].Rows, drawn.Sections[2].Rows
+	last := stalls[len(stalls)-1].Seats
+	for i := 0; i < wheelchairs; i++ {
+		last[2*i].Accessible, last[2*i+1].Companion = true, true
+	}
+	for _, row := range balcony {
+		for _, i := range []int{0, 1, len(row.Seats) - 2, len(row.Seats) - 1} {
+			row.Seats[i].RestrictedView = true
+		}
+	}
+	return drawn
 }
+
+const wheelchairs = 3
 
 // Arena is a ring of 14,360 numbered seats in two tiers of blocks, around a floor of 2,400 places without numbers.
 func Arena() plan.House {

@@ -307,6 +307,7 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		"a new plan does not lock the event", booking,
 		[]string{"TestSaleUnderWayIsFinishedBeforeANewPlan"},
 		[]edit{
+			query("events", "EventTurn", "-($1::bigint)", "$1::bigint"),
 			query("events", "EventLockForChange", " FOR NO KEY UPDATE", ""),
 			code("booking/redraw.go", "if _, err := seats.Lock(ctx, tx, id, touched); err != nil {", "if err := error(nil); err != nil {"),
 		},
@@ -315,6 +316,11 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		"the best seats are gone once somebody is about to take them", booking,
 		[]string{"TestSeatsThatOthersAreAboutToTakeAreNotGone"},
 		[]edit{code("booking/best.go", "\t\tcase !taken:", "\t\tcase !taken || taken:")},
+	},
+	{
+		"a sale that waited for an exchange of keys has the channels of before", booking,
+		[]string{"TestSaleThatWaitedForAnExchangeOfKeysDoesNotGetItsSeat"},
+		[]edit{code("booking/rules.go", "if event.Redrawn {", "if event.Redrawn && false {")},
 	},
 	{
 		"a new event waits for whoever vacuums its tables", booking,

@@ -6,16 +6,12 @@ import (
 	"time"
 )
 
-var (
-	WaitAfter = waitAfter
-	Current   = current
-)
+var Current = current
 
 const (
-	MaxHashes    = maxHashes
-	MaxSessions  = maxSessions
-	MaxStrangers = maxStrangers
-	CacheMax     = cacheMax
+	MaxHashes   = maxHashes
+	MaxSessions = maxSessions
+	CacheMax    = cacheMax
 )
 
 // Expire makes what s has cached as old as time would.
@@ -37,17 +33,28 @@ func CachedFor(d time.Duration) bool {
 	return ok
 }
 
-// Crowd returns how many sessions and addresses are known after n different ones.
-func Crowd(n int) (sessions, strangers int) {
-	s := &Staff{known: map[[sha256.Size]byte]entry{}, strangers: map[string]attempts{}}
+// Crowd returns how many sessions are known after n different ones.
+func Crowd(n int) (sessions int) {
+	s := &Staff{known: map[[sha256.Size]byte]entry{}}
 	for i := range n {
 		var hash [sha256.Size]byte
 		binary.BigEndian.PutUint64(hash[:], uint64(i))
 		s.remember(hash, Session{ExpiresAt: time.Now().Add(time.Hour)})
-		_ = s.strange(string(hash[:]))
 	}
-	return len(s.known), len(s.strangers)
+	return len(s.known)
 }
 
 // Hashing returns how many passwords are hashed at this moment.
 func Hashing(s *Staff) int { return len(s.hashes) }
+
+// TakeTurns leaves no turn to hash a password until they are given back.
+func TakeTurns(s *Staff) (giveBack func()) {
+	for range maxHashes {
+		s.hashes <- struct{}{}
+	}
+	return func() {
+		for range maxHashes {
+			<-s.hashes
+		}
+	}
+}

@@ -61,15 +61,14 @@ func (s *Staff) SignIn(ctx context.Context, email, password string) (secret stri
 		return "", session, at("/email", err)
 	}
 	p, err := queries.PersonByEmail(ctx, s.pool, email)
-	unknown := db.NotFound(err)
-	if err != nil && !unknown {
+	if err != nil && !db.NotFound(err) {
 		return "", session, answer("read user", err)
 	}
 	stored := nobody
 	if p.PasswordHash != nil {
 		stored = *p.PasswordHash
 	}
-	right, err := s.verify(ctx, stored, password, func() error { return s.attempt(ctx, p, email, unknown) })
+	right, err := s.verify(ctx, stored, password, func() error { return s.attempt(ctx, email) })
 	if err != nil {
 		return "", session, err
 	}
@@ -101,8 +100,11 @@ func (s *Staff) SignIn(ctx context.Context, email, password string) (secret stri
 	return secret, session, nil
 }
 
-// begin starts a session of a user.
+// begin starts a session of a user, whose wrong passwords are forgiven.
 func begin(ctx context.Context, tx pgx.Tx, u User) (string, Session, error) {
+	if err := queries.AttemptsForgive(ctx, tx, u.Email); err != nil {
+		return "", Session{}, err
+	}
 	if err := queries.SessionsTrim(ctx, tx, db.SessionsTrimParams{UserID: u.ID, Kept: maxSessions - 1}); err != nil {
 		return "", Session{}, err
 	}

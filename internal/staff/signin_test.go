@@ -26,22 +26,24 @@ func waitOf(t *testing.T, err error) time.Duration {
 func TestWrongPasswordsSlowAnAddressWhosever(t *testing.T) {
 	o := open(t)
 	o.hired(staff.Owner, "lena@example.com")
+	other := node(t, o.pool)
 	for _, email := range []string{"lena@example.com", "nobody@example.com"} {
 		for i := range staff.FreeAttempts + 1 {
 			_, _, err := o.SignIn(t.Context(), email, "wrong horse")
 			want(t, fmt.Sprint("attempt ", i), err, staff.ErrWrongPassword)
 		}
-		right := password
-		_, _, err := o.SignIn(t.Context(), strings.ToUpper(email), right)
-		if wait := waitOf(t, err); wait < time.Second || wait > 2*time.Second {
-			t.Errorf("%s waits %v", email, wait)
+		for where, people := range map[string]*staff.Staff{"here": o.Staff, "on another node": other} {
+			_, _, err := people.SignIn(t.Context(), strings.ToUpper(email), password)
+			if wait := waitOf(t, err); wait < time.Second || wait > 2*time.Second {
+				t.Errorf("%s waits %v %s", email, wait, where)
+			}
 		}
 	}
-	o.exec("UPDATE users SET wait_until = statement_timestamp()")
+	o.exec("UPDATE attempts SET wait_until = statement_timestamp()")
 	if _, _, err := o.SignIn(t.Context(), "lena@example.com", password); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
-	if o.count("SELECT failures FROM users") != 0 {
+	if o.count("SELECT count(*) FROM attempts") != 1 {
 		t.Error("a right password does not forgive the wrong ones")
 	}
 }
@@ -49,16 +51,18 @@ func TestWrongPasswordsSlowAnAddressWhosever(t *testing.T) {
 func TestTheWaitGrowsToAMinute(t *testing.T) {
 	o := open(t)
 	u, _ := o.hired(staff.Owner, "lena@example.com")
-	for _, failures := range []int{0, 1, 2, 3, 4, 5, 8, 9, 12, 40} {
-		o.exec("UPDATE users SET failures = $1, wait_until = NULL", failures)
+	_, _, err := o.SignIn(t.Context(), u.Email, "wrong horse")
+	want(t, "first attempt", err, staff.ErrWrongPassword)
+	for failures, seconds := range map[int]int{1: 0, 2: 0, 3: 1, 4: 2, 5: 4, 8: 32, 9: 60, 12: 60, 40: 60} {
+		o.exec("UPDATE attempts SET failures = $1, wait_until = statement_timestamp()", failures)
 		_, _, err := o.SignIn(t.Context(), u.Email, "wrong horse")
 		want(t, "attempt", err, staff.ErrWrongPassword)
 		var wait time.Duration
-		if err := o.pool.QueryRow(t.Context(), "SELECT make_interval(secs => greatest(0, extract(epoch FROM wait_until - statement_timestamp()))) FROM users").Scan(&wait); err != nil {
+		if err := o.pool.QueryRow(t.Context(), "SELECT make_interval(secs => greatest(0, extract(epoch FROM wait_until - statement_timestamp()))) FROM attempts").Scan(&wait); err != nil {
 			t.Fatal(err)
 		}
-		full := staff.WaitAfter(failures)
-		if wait > full || wait < full-time.Second || full > time.Minute {
+		full := time.Duration(seconds) * time.Second
+		if wait > full || wait < full-time.Second {
 			t.Errorf("after %d failures the wait is %v, want %v", failures, wait, full)
 		}
 	}
@@ -114,6 +118,28 @@ func TestFewPasswordsAreHashedAtOnce(t *testing.T) {
 	close(done)
 	if top := <-most; top > staff.MaxHashes || top == 0 {
 		t.Errorf("%d passwords were hashed at once", top)
+	}
+}
+
+// The right password that had to wait for its turn to be hashed is no wrong one.
+func TestARightPasswordThatFoundNoTurnCostsNothing(t *testing.T) {
+	o := open(t)
+	u, _ := o.hired(staff.Owner, "lena@example.com")
+	giveBack := staff.TakeTurns(o.Staff)
+	errs := make([]error, staff.FreeAttempts+1)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { _, _, errs[i] = o.SignIn(t.Context(), u.Email, password) })
+	}
+	all.Wait()
+	giveBack()
+	for _, err := range errs {
+		if wait := waitOf(t, err); wait > time.Second {
+			t.Errorf("whoever found no turn waits %v", wait)
+		}
+	}
+	if _, _, err := o.SignIn(t.Context(), u.Email, password); err != nil {
+		t.Errorf("a user who only typed the right password: %v", err)
 	}
 }
 
@@ -206,4 +232,20 @@ func TestAUserHasFewSessions(t *testing.T) {
 	}
 	_, err := o.Lookup(t.Context(), first)
 	want(t, "the oldest session", err, staff.ErrNoSession)
+}
+
+func TestAttemptsThatAreLongOverAreForgotten(t *testing.T) {
+	o := open(t)
+	for i := range 30 {
+		_, _, err := o.SignIn(t.Context(), fmt.Sprint("nobody-", i, "@example.com"), "wrong horse")
+		want(t, "attempt", err, staff.ErrWrongPassword)
+	}
+	o.exec("UPDATE attempts SET wait_until = statement_timestamp() - interval '2 hours'")
+	for i := range 3 {
+		_, _, err := o.SignIn(t.Context(), fmt.Sprint("somebody-", i, "@example.com"), "wrong horse")
+		want(t, "attempt", err, staff.ErrWrongPassword)
+	}
+	if n := o.count("SELECT count(*) FROM attempts"); n != 3 {
+		t.Errorf("%d addresses are remembered, want those of the last hour", n)
+	}
 }

@@ -45,9 +45,8 @@ type Staff struct {
 	jobs   *river.Client[pgx.Tx] // inserts only
 	hashes chan struct{}         // one for each password that is hashed at this moment
 
-	mu        sync.Mutex
-	known     map[[sha256.Size]byte]entry // sessions, by the hash of their secret
-	strangers map[string]attempts         // by an e-mail address that is nobody's
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]entry // sessions, by the hash of their secret
 }
 
 // New returns the users in pool's database. Links in mails lead to the site at public, whose scheme also decides about the cookie.
@@ -58,7 +57,7 @@ func New(pool *pgxpool.Pool, public *url.URL) (*Staff, error) {
 	}
 	return &Staff{
 		pool: pool, public: public, jobs: jobs, hashes: make(chan struct{}, maxHashes),
-		known: map[[sha256.Size]byte]entry{}, strangers: map[string]attempts{},
+		known: map[[sha256.Size]byte]entry{},
 	}, nil
 }
 

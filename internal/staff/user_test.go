@@ -53,6 +53,19 @@ func TestTheLastOwnerStays(t *testing.T) {
 	}
 }
 
+// An owner who has never set a password cannot be the one who is left.
+func TestTheLastOwnerWhoCanSignInStays(t *testing.T) {
+	o := open(t)
+	u, _ := o.hired(staff.Owner, "lena@example.com")
+	if _, err := o.invite(person(staff.Owner, "omar@exmaple.com")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "remove", o.Remove(t.Context(), staff.Operator, o.Owner.Organizer, u.ID), staff.ErrLastOwner)
+	door := staff.Door
+	_, err := o.Change(t.Context(), staff.Operator, o.Owner.Organizer, u.ID, staff.Change{Role: &door})
+	want(t, "change", err, staff.ErrLastOwner)
+}
+
 func TestUsersOfOthersAreUnknown(t *testing.T) {
 	o := open(t)
 	u, _ := o.hired(staff.Editor, "lena@example.com")

@@ -190,14 +190,19 @@ func attribute(n *html.Node, name string) (string, bool) {
 
 // form is the form with a button of that text, as it was rendered.
 func (p page) form(button string) (action string, values url.Values) {
+	action, _, values = p.formWith(button)
+	return action, values
+}
+
+func (p page) formWith(button string) (action, method string, values url.Values) {
 	p.t.Helper()
 	for n := range p.doc.Descendants() {
 		if n.Data == "form" && strings.Contains(words(n), button) {
-			return attr(n, "action"), fields(n, button)
+			return attr(n, "action"), attr(n, "method"), fields(n, button)
 		}
 	}
 	p.t.Fatalf("%s has no form to %q: %s", p.path, button, p.words)
-	return "", nil
+	return "", "", nil
 }
 
 func fields(form *html.Node, button string) url.Values {
@@ -209,17 +214,38 @@ func fields(form *html.Node, button string) url.Values {
 		case name == "":
 		case n.Data == "button" && strings.Contains(words(n), button), n.Data == "input" && (attr(n, "type") != "checkbox" || checked):
 			values.Add(name, attr(n, "value"))
+		case n.Data == "select":
+			values.Add(name, selected(n))
 		}
 	}
 	return values
 }
 
+// selected is the value of the option that is selected, or of the first.
+func selected(list *html.Node) (value string) {
+	first := true
+	for n := range list.Descendants() {
+		_, chosen := attribute(n, "selected")
+		if n.Data == "option" && (first || chosen) {
+			first = false
+			text, given := attribute(n, "value")
+			if value = text; !given {
+				value = words(n)
+			}
+		}
+	}
+	return value
+}
+
 // send submits the form with a button of that text, with some of its fields set.
 func (p page) send(button string, set url.Values) page {
 	p.t.Helper()
-	action, values := p.form(button)
+	action, method, values := p.formWith(button)
 	for name, v := range set {
 		values[name] = v
+	}
+	if method == "get" {
+		return p.get(action + "?" + values.Encode())
 	}
 	return p.post(action, values)
 }

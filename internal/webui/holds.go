@@ -14,26 +14,29 @@ import (
 // maxChoice is how many seats of a form are looked at. What a buyer can hold is a limit of the domain, and lower.
 const maxChoice = 100
 
-// choice is a seat to tick in an offer.
+// choice is a seat to tick in an offer, as one of the tickets if there are several. Type is the one that was asked for, or "".
 type choice struct {
 	seats.Seat
-	Ticked bool
+	Ticked  bool
+	Type    string
+	Tickets []ticket
 }
 
-// offer is a form that takes seats, or places of an area, of an event.
+// offer is a form that takes seats, or places of an area as one ticket type, of an event. Section is where its visitor came from, or "".
 type offer struct {
 	Event    booking.Event
+	Section  string
 	Choices  []choice
 	Area     int32
 	Quantity int
-	Type     string // the ticket type, "" for the event's first
+	Type     string
 	Button   string
 }
 
-// seats are the numbers of the seats that were ticked, each once, in order.
-func (v *visit) seats(name string) ([]seats.ID, error) {
+// seatIDs are the numbers of the seats that a form names, each once, in order.
+func seatIDs(texts []string) ([]seats.ID, error) {
 	var ids []seats.ID
-	for _, text := range v.form[name] {
+	for _, text := range texts {
 		id, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || len(ids) == maxChoice {
 			return nil, errForm
@@ -57,40 +60,7 @@ func (v *visit) places() (*booking.AreaPlaces, error) {
 	if err != nil {
 		return nil, errQuantity
 	}
-	return &booking.AreaPlaces{Area: int32(area), Quantity: quantity, Type: v.form.Get("type")}, nil
-}
-
-// best is the form's wish for the best seats; nil if it has none. A ticket type of which nobody wants any is left out.
-func (v *visit) best() (*booking.BestWish, error) {
-	if !v.form.Has("best") {
-		return nil, nil
-	}
-	wish := &booking.BestWish{Category: v.form.Get("category"), Together: v.form.Has("together")}
-	number := func(text string) (n int, err error) {
-		if text == "" {
-			return 0, nil
-		}
-		if n, err = strconv.Atoi(text); err != nil || n < 0 {
-			return 0, errQuantity
-		}
-		return n, nil
-	}
-	types, counts := v.form["type"], v.form["quantity"]
-	if len(counts) > maxChoice || len(types) > 0 && len(types) != len(counts) {
-		return nil, errForm
-	}
-	for i, text := range counts {
-		n, err := number(text)
-		switch {
-		case err != nil:
-			return nil, err
-		case len(types) == 0:
-			wish.Quantity = n
-		case n > 0:
-			wish.Types = append(wish.Types, booking.TypeCount{Type: types[i], Quantity: n})
-		}
-	}
-	return wish, nil
+	return &booking.AreaPlaces{Area: int32(area), Quantity: quantity, Type: v.form.Get("place-type")}, nil
 }
 
 var (
@@ -98,7 +68,25 @@ var (
 	errNoChoice = &booking.InvalidError{Pointer: "/seats", Code: "no_choice", Detail: "the form has no seat ticked"}
 )
 
-// hold sets the ticked seats, or a number of places, aside.
+// request is what a form asks to hold: seats, places of an area, or the best seats.
+func (v *visit) request(event seats.EventID) (req booking.HoldRequest, err error) {
+	req.Event = event
+	if req.Places, err = v.places(); err != nil {
+		return req, err
+	}
+	if req.Best, err = v.best(); err != nil {
+		return req, err
+	}
+	if req.Seats, err = v.wants(); err != nil {
+		return req, err
+	}
+	if len(req.Seats) == 0 && req.Places == nil && req.Best == nil {
+		return req, errNoChoice
+	}
+	return req, nil
+}
+
+// hold sets the ticked seats, a number of places, or the best seats aside.
 func (u *UI) hold(v *visit) error {
 	event, err := seats.ParseEventID(v.Param("event"))
 	if err != nil {
@@ -108,26 +96,9 @@ func (u *UI) hold(v *visit) error {
 	if section := v.form.Get("section"); section != "" {
 		v.back = sectionURL(event, section)
 	}
-	req := booking.HoldRequest{Event: event}
-	if req.Places, err = v.places(); err != nil {
-		return err
-	}
-	if req.Best, err = v.best(); err != nil {
-		return err
-	}
-	if req.Best != nil {
-		req.Places = nil
-	}
-	ids, err := v.seats("seat")
+	req, err := v.request(event)
 	if err != nil {
 		return err
-	}
-	if len(ids) == 0 && req.Places == nil && req.Best == nil {
-		return errNoChoice
-	}
-	req.Seats = seats.Any(ids...)
-	for i := range req.Seats {
-		req.Seats[i].Type = v.form.Get("type")
 	}
 	key, err := v.key()
 	if err != nil {
@@ -137,8 +108,10 @@ func (u *UI) hold(v *visit) error {
 	u.Result("createHold", replayed, err)
 	refusal, lost := errors.AsType[*booking.SeatsError](err)
 	switch {
+	case lost && refusal.Code == booking.CodeSeatAlone:
+		return u.alone(v, req, refusal)
 	case lost:
-		return u.lost(v, event, ids, refusal)
+		return u.lost(v, req, refusal)
 	case errors.Is(err, booking.ErrBusy) && req.Places != nil:
 		return u.busy(v, event, *req.Places)
 	case err != nil:
@@ -146,10 +119,13 @@ func (u *UI) hold(v *visit) error {
 	}
 	u.remember(v, hold.ID)
 	if hold.Together != nil && !*hold.Together {
-		return v.goTo(holdURL(hold.ID) + "?apart")
+		return v.goTo(holdURL(hold.ID) + "?" + apart)
 	}
 	return v.goTo(holdURL(hold.ID))
 }
+
+// apart, in the address of a hold, says that its seats were found but not together. Only the answer to the wish knows that.
+const apart = "apart"
 
 // take holds what is asked for. Named seats pass the gate first.
 func (u *UI) take(v *visit, key booking.Idempotency, req booking.HoldRequest) (hold booking.Hold, replayed bool, err error) {
@@ -170,12 +146,11 @@ type holdPage struct {
 	booking.Hold
 	EventHead  booking.Event
 	Payable    bool
-	Apart      bool // they were asked for together, and are not
-	Typed      bool // not all of the tickets are of one type
 	Name       string
 	NameFault  string
 	Email      string
 	EmailFault string
+	Apart      bool
 	Again      *offer
 	Free       crowd
 	Gone       crowd
@@ -191,7 +166,7 @@ func (u *UI) showHold(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return u.writeHold(v, http.StatusOK, holdPage{Hold: hold, Apart: v.query.Has("apart")})
+	return u.writeHold(v, http.StatusOK, holdPage{Hold: hold, Apart: v.query.Has(apart) && len(hold.Seats) > 1})
 }
 
 // writeHold completes a page about a hold and writes it. One that has run out is 410 whatever was asked of it.
@@ -200,7 +175,6 @@ func (u *UI) writeHold(v *visit, status int, page holdPage) (err error) {
 		return v.goTo(bookingURL(*page.Booking))
 	}
 	v.back = eventURL(page.Event)
-	page.Typed = slices.ContainsFunc(page.Seats, func(s booking.HeldSeat) bool { return s.Type != page.Seats[0].Type })
 	name, title := "hold", "Your seats"
 	if page.Status == booking.HoldOpen {
 		if page.EventHead, err = u.Booking.EventHead(v.Request().Context(), v.caller, page.Event); err != nil {
@@ -226,11 +200,13 @@ func (u *UI) offerAgain(v *visit, page *holdPage) error {
 	ctx := v.Request().Context()
 	var ids []seats.ID
 	var places []seats.Place
+	types := map[seats.ID]string{}
 	for _, s := range page.Seats {
 		if s.Number == "" {
 			places = append(places, s.Place)
 		} else {
 			ids = append(ids, s.ID)
+			types[s.ID] = s.Type
 		}
 	}
 	house, err := u.Booking.SeatsByID(ctx, v.caller, page.Event, ids)
@@ -242,7 +218,7 @@ func (u *UI) offerAgain(v *visit, page *holdPage) error {
 	var free, gone []seats.Place
 	for _, s := range house.Seats {
 		if s.State == seats.Free {
-			again.Choices = append(again.Choices, choice{s, true})
+			again.Choices = append(again.Choices, choice{Seat: s, Ticked: true, Type: types[s.ID]})
 			free = append(free, s.Place)
 		} else {
 			gone = append(gone, s.Place)
@@ -255,7 +231,7 @@ func (u *UI) offerAgain(v *visit, page *holdPage) error {
 		}
 		var most int64
 		again.Area, most = areaNamed(detail, places[0].Section)
-		again.Quantity = min(len(places), int(most))
+		again.Quantity, again.Type = min(len(places), int(most)), page.Seats[0].Type
 		free, gone = places[:again.Quantity], places[again.Quantity:]
 	}
 	page.Free, page.Gone = crowdOf(free, ""), crowdOf(gone, "")
@@ -264,6 +240,7 @@ func (u *UI) offerAgain(v *visit, page *holdPage) error {
 		if len(free) == 1 {
 			again.Button = "Take it again"
 		}
+		return u.withTickets(v, again)
 	}
 	return nil
 }
@@ -302,7 +279,7 @@ func (u *UI) drop(v *visit) error {
 	if err != nil {
 		return err
 	}
-	ids, err := v.seats("seat")
+	ids, err := seatIDs(v.form["seat"])
 	if err != nil || len(ids) != 1 {
 		return errForm
 	}

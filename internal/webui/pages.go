@@ -20,6 +20,7 @@ const (
 	eventsPerPage = 10
 	seatsPerPage  = 1500 // and the rest of the last row
 	justStarted   = 6 * time.Hour
+	usualParty    = 2
 )
 
 // eventEntry is an event in the list. What it costs and what is left of it, its own page counts: for a whole list that is too much.
@@ -78,12 +79,9 @@ type part struct {
 	Price string
 	Free  int64
 	Total int64
-}
-
-// legend is a category with its price: of the first ticket type, and in Lines of the others and of tiers to come.
-type legend struct {
-	Name, Price string
-	Lines       []string
+	// Of an area: what its places are sold as, if there are several ticket types, and how many one order can have.
+	Tickets []ticket
+	Most    int64
 }
 
 type eventPage struct {
@@ -92,14 +90,11 @@ type eventPage struct {
 	Open     bool
 	Sections []part
 	Areas    []part
+	Types    []string // if there are several
 	Legend   []legend
+	Best     *bestForm
 	Left     int64
-	Types    []string // of tickets; none if there is only one
-	Most     int      // seats of one wish for the best
 }
-
-// mostWished is how many seats the form for the best seats offers; the domain's limit is what counts.
-const mostWished = 20
 
 // event shows what an event is and what of it is left.
 func (u *UI) event(v *visit) error {
@@ -111,18 +106,23 @@ func (u *UI) event(v *visit) error {
 	if err != nil {
 		return err
 	}
-	page := eventPage{Event: detail.Event, Legend: legendOf(detail), Types: typesOf(detail.PriceList), Most: mostWished}
-	if detail.OrderLimit != nil {
-		page.Most = min(page.Most, *detail.OrderLimit)
+	page := eventPage{Event: detail.Event, Legend: legendOf(detail.PriceList, detail.Event)}
+	if len(detail.Types) > 1 {
+		page.Types = detail.Types
 	}
+	most := u.Booking.MostSeats(detail.Event)
 	page.Open, page.Sale = onSale(detail.Event)
 	for _, p := range partsOf(detail) {
 		page.Left += p.Free
 		if p.Area != nil {
+			p.Most = min(p.Free, int64(most))
 			page.Areas = append(page.Areas, p)
 		} else {
 			page.Sections = append(page.Sections, p)
 		}
+	}
+	if page.Open && len(page.Sections) > 0 {
+		page.Best = bestOf(detail, most)
 	}
 	return u.render(v, http.StatusOK, "event", detail.Name, page)
 }
@@ -145,53 +145,48 @@ func partsOf(detail booking.EventDetail) (parts []part) {
 			all = append(all, s.Price)
 		}
 		p.Price = prices(all, detail.Currency)
+		if p.Area != nil {
+			p.Tickets = ticketsOf(detail.PriceList, byName[name][0].Category, "")
+		}
 		parts = append(parts, p)
 	}
 	return parts
 }
 
-// legendOf are the categories with the range of what their seats cost, dearest first.
-func legendOf(detail booking.EventDetail) (list []legend) {
-	byName := map[string][]int64{}
-	var names []string
-	for _, s := range detail.Sections {
-		if byName[s.Category] == nil {
-			names = append(names, s.Category)
+// dearestFirst are the categories of a price list by what the first ticket type costs now.
+func dearestFirst(list booking.PriceList) (names []string) {
+	now := map[string]int64{}
+	for _, p := range list.Prices {
+		if !slices.Contains(names, p.Category) {
+			names = append(names, p.Category)
 		}
-		byName[s.Category] = append(byName[s.Category], s.Price)
+		if p.Current && p.Type == list.Types[0] {
+			now[p.Category] = p.Amount
+		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(slices.Max(byName[b]), slices.Max(byName[a])) })
-	for _, name := range names {
-		list = append(list, legend{name, prices(byName[name], detail.Currency), priceLines(detail, name)})
-	}
-	return list
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(now[b], now[a]) })
+	return names
 }
 
-// typesOf are the ticket types of an event that has several.
-func typesOf(list booking.PriceList) []string {
-	if len(list.Types) < 2 {
-		return nil
-	}
-	return list.Types
+// bestForm asks for the best seats: up to Most of the types, in one of the categories.
+type bestForm struct {
+	Types      []string
+	Categories []string
+	Most       int
 }
 
-// priceLines say what a category costs as the other ticket types, and from when on it costs something else.
-func priceLines(detail booking.EventDetail, category string) (lines []string) {
-	for _, p := range detail.Prices {
-		later := p.From != nil && p.From.After(detail.ServerTime)
-		if p.Category != category || !p.Current && !later || p.Current && p.Type == detail.Types[0] {
-			continue
+// First is how many of the first type the form begins with.
+func (f bestForm) First() int { return min(usualParty, f.Most) }
+
+// bestOf is the form of an event with numbered seats.
+func bestOf(detail booking.EventDetail, most int) *bestForm {
+	form := &bestForm{Types: detail.Types, Most: most}
+	for _, name := range dearestFirst(detail.PriceList) {
+		if slices.ContainsFunc(detail.Sections, func(s booking.Section) bool { return s.Area == nil && s.Category == name }) {
+			form.Categories = append(form.Categories, name)
 		}
-		line := money.Format(p.Amount, detail.Currency)
-		if len(detail.Types) > 1 {
-			line = p.Type + " " + line
-		}
-		if later {
-			line += " from " + when(*p.From, detail.Timezone)
-		}
-		lines = append(lines, line)
 	}
-	return lines
+	return form
 }
 
 func eventURL(id seats.EventID) string { return "/events/" + id.String() }
@@ -200,35 +195,17 @@ func sectionURL(id seats.EventID, section string) string {
 	return eventURL(id) + "/seats?" + url.Values{"section": {section}}.Encode()
 }
 
-// chip is a seat to tick. Word is its state, or its price where its row has several; Notes are what else there is to know of it.
+// chip is a seat to tick. Word is its state, or its price where its row has several.
 type chip struct {
 	seats.Seat
-	Word  string
-	Notes []string
-	Free  bool
-}
-
-// notes of a seat, in words.
-func notes(a seats.Attributes) (list []string) {
-	for _, n := range []struct {
-		has  seats.Attributes
-		word string
-	}{
-		{seats.Accessible, "accessible"},
-		{seats.Companion, "companion"},
-		{seats.RestrictedView, "restricted view"},
-		{seats.WholeTable, "whole table"},
-	} {
-		if a.Has(n.has) {
-			list = append(list, n.word)
-		}
-	}
-	return list
+	Word string
+	Free bool
 }
 
 type rowOfSeats struct {
 	Label string
 	Price string
+	Whole bool // it is a table that is sold as a whole
 	Chips []chip
 }
 
@@ -237,13 +214,28 @@ type sectionPage struct {
 	Section string
 	Sale    string
 	Open    bool
-	Types   []string // of tickets; none if there is only one
+	Types   []string
+	Signs   []sign // that are on this page
 	Rows    []rowOfSeats
 	More    string // address of the rows behind
 }
 
+// Several reports whether a seat can be sold as more than one ticket type.
+func (p sectionPage) Several() bool { return len(p.Types) > 1 }
+
 // words of a seat's state; "yours" is one that this buyer holds.
 var words = map[seats.State]string{seats.Free: "free", seats.Held: "held", seats.Booked: "sold", seats.Blocked: "closed"}
+
+// Spoken is the state in full.
+func (c chip) Spoken() string {
+	switch {
+	case c.Free:
+		return words[seats.Free]
+	case c.State == seats.Blocked:
+		return "not for sale"
+	}
+	return c.Word
+}
 
 const yours seats.State = "yours"
 
@@ -273,17 +265,28 @@ func (u *UI) section(v *visit) error {
 	if len(rows) == 0 {
 		return booking.ErrNotFound
 	}
-	detail, err := u.Booking.Prices(v.Request().Context(), v.caller, id)
+	prices, err := u.Booking.Prices(v.Request().Context(), v.caller, id)
 	if err != nil {
 		return err
 	}
-	page := sectionPage{Event: house.Event, Section: name, Rows: rows, Types: typesOf(detail)}
+	page := sectionPage{Event: house.Event, Section: name, Types: prices.Types, Signs: signsIn(rows), Rows: rows}
 	page.Open, page.Sale = onSale(house.Event)
 	lastRow := rows[len(rows)-1].Chips
 	if last := lastRow[len(lastRow)-1].ID; last < house.Seats[len(house.Seats)-1].ID {
 		page.More = sectionURL(id, name) + "&from=" + strconv.Itoa(int(last)+1)
 	}
 	return u.write(v, http.StatusOK, "section", layout{name + ", " + house.Event.Name, open, page})
+}
+
+// signsIn are the signs that seats of the rows have.
+func signsIn(rows []rowOfSeats) []sign {
+	var all seats.Attributes
+	for _, row := range rows {
+		for _, c := range row.Chips {
+			all |= c.Attributes
+		}
+	}
+	return signsOf(all)
 }
 
 // heldIn are the seats of an event in the given holds.
@@ -334,10 +337,10 @@ func rowOf(row []seats.Seat, currency string, mine map[seats.ID]bool) rowOfSeats
 	for _, s := range row {
 		all = append(all, s.Price)
 	}
-	r := rowOfSeats{Label: row[0].Row, Price: prices(all, currency)}
+	r := rowOfSeats{Label: row[0].Row, Price: prices(all, currency), Whole: row[0].Attributes.Has(seats.WholeTable)}
 	several := slices.Min(all) != slices.Max(all)
 	for _, s := range row {
-		c := chip{Seat: s, Word: words[s.State], Notes: notes(s.Attributes), Free: s.State == seats.Free}
+		c := chip{Seat: s, Word: words[s.State], Free: s.State == seats.Free}
 		switch {
 		case s.State == seats.Held && mine[s.ID]:
 			c.State, c.Word = yours, string(yours)

@@ -22,7 +22,7 @@ type notice struct {
 
 type link struct{ URL, Text string }
 
-// phrase is an error in words.
+// phrase is an error in words. Without a text, the detail of the broken rule is one.
 type phrase struct{ title, text string }
 
 func (p phrase) notice() notice { return notice{Title: p.title, Text: []string{p.text}} }
@@ -32,6 +32,14 @@ func (p phrase) notice() notice { return notice{Title: p.title, Text: []string{p
 var refusals = map[string]phrase{
 	"no_choice":   {"Choose at least one seat", "Tick the seats you want, then hold them."},
 	"no_quantity": {"How many places do you want?", "Give their number in figures, for example 2."},
+
+	"bad_quantity":     {"How many do you want?", ""},
+	"too_many_seats":   {"These are too many seats for one order", ""},
+	"order_limit":      {"These are too many seats for one order", ""},
+	"whole_table":      {"This table is sold as a whole", "Nothing was done. Take all of its seats, or seats elsewhere."},
+	"unknown_type":     {"There is no such ticket", "Nothing was done. Open the event's page again and choose once more."},
+	"type_not_sold":    {"Not every seat is sold as that ticket", "Nothing was done. The event's page shows which tickets there are for each category."},
+	"unknown_category": {"There is no such category", "Nothing was done. Open the event's page again and choose once more."},
 
 	"bad_request":            {"We could not read this form", "Nothing was done. Open the page again and choose once more."},
 	"unsupported_media_type": {"We could not read this form", "Nothing was done. Open the page again and send the form from it."},
@@ -55,12 +63,7 @@ var refusals = map[string]phrase{
 	"extension_limit":        {"There is no more time to give", "The seats stay yours until the time that is shown with them."},
 	"price_changed":          {"Your seats have changed", "They do not cost what the page showed. Nothing was booked: look at them again, then book."},
 	"sold_out":               {"There are not that many places left", "The event's page shows how many there are now."},
-	"no_block":               {"There are no such seats left", "Ask for fewer, or look at the sections: single seats may be free."},
-	"whole_table":            {"This table is sold as a whole", "Nothing was held. Tick all of its seats, or choose elsewhere."},
-	"order_limit":            {"These are more seats than one order can have", "Nothing was held. Choose fewer."},
-	"unknown_type":           {"There is no such ticket", "Nothing was held. Open the page again and choose once more."},
-	"type_not_sold":          {"These seats are not sold as this ticket", "Nothing was held. Choose another ticket, or seats of another category."},
-	"bad_quantity":           {"How many do you want?", "Give their number in figures. One order can only have so many."},
+	"no_block":               {"There are not so many seats left that fit", "Nothing is held. Try fewer seats, or another category."},
 	"booking_cancelled":      {"This booking is cancelled already", "Its seats are on sale again."},
 	"idempotency_key_reused": {"This form was sent before with another choice", "Open the page again and choose once more."},
 	"key_in_progress":        {"We are still at it", "You have sent this form twice, and the first one is not done. Look again in a moment."},
@@ -70,7 +73,7 @@ var refusals = map[string]phrase{
 	booking.CodeSeatTaken:    {"Not all of these seats are yours any more", "Nothing was booked. Choose again from those that are free."},
 	booking.CodeSeatYours:    {"You have these seats already", "Nothing was done."},
 	booking.CodeStaleFence:   {"Not all of these seats are yours any more", "Nothing was booked. Choose again from those that are free."},
-	booking.CodeSeatAlone:    {"A single seat would be left alone", "Nothing was changed. Choose seats that leave no single one between others."},
+	booking.CodeSeatAlone:    {"That would leave a single seat alone", "Nothing was changed. Give back another of your seats, or all of them."},
 	"overloaded":             {"Too many people are here at once", "Nothing was done, and nothing of yours is lost. Try again in a moment."},
 	"timeout":                {"This takes too long", "Too many people are here at once. Look at your seats before you try again."},
 	"unavailable":            {"We cannot answer right now", "Nothing of yours is lost. Try again in a moment."},
@@ -99,13 +102,17 @@ func noticeOf(code string, err error) notice {
 	if ok {
 		code = invalid.Code
 	}
-	if p, known := refusals[code]; known {
-		return p.notice()
+	p, known := refusals[code]
+	if !known {
+		p.title = notPossible
 	}
-	if ok {
-		return phrase{notPossible, sentence(invalid.Detail)}.notice()
+	switch {
+	case p.text == "" && ok:
+		p.text = sentence(invalid.Detail)
+	case p.text == "":
+		p.text = "Nothing was done."
 	}
-	return phrase{notPossible, "Nothing was done."}.notice()
+	return p.notice()
 }
 
 func backTo(path string) link {

@@ -38,9 +38,13 @@ var (
 		"left":     left,
 		"masked":   masked,
 		"position": position,
+		"describe": described,
+		"signs":    signsOf,
 		"offset":   offset,
 		"held":     func(list []booking.HeldSeat) crowd { return crowdOf(placesOf(list, placeOfHeld), "") },
-		"tickets":  func(list []seats.Ticket) crowd { return crowdOf(placesOf(list, placeOfTicket), "") },
+		"booked":   func(list []seats.Ticket) crowd { return crowdOf(placesOf(list, placeOfTicket), "") },
+		"tickets":  func(currency string, list []ticket) ticketList { return ticketList{currency, list} },
+		"named":    func(name string) bool { return name != booking.StandardType },
 	}).ParseFS(templateFiles, "templates/*.html"))
 )
 

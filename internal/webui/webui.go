@@ -55,6 +55,7 @@ func (u *UI) Register(e *echo.Echo) {
 	get("/", u.events)
 	get("/events/:event", u.event)
 	get("/events/:event/seats", u.section)
+	get("/events/:event/tickets", u.tickets)
 	post("/events/:event/holds", u.hold)
 	get("/holds/:hold", u.showHold)
 	post("/holds/:hold/drop", u.drop)

@@ -111,7 +111,7 @@ func TestEveryRefusalInWordsIsOneOfTheAPI(t *testing.T) {
 		if !strings.Contains(source.String(), strconv.Quote(code)) && !slices.Contains(append(ours, domains...), code) {
 			t.Errorf("no answer has the code %s", code)
 		}
-		if p.title == "" || !strings.HasSuffix(p.text, ".") {
+		if p.title == "" || p.text != "" && !strings.HasSuffix(p.text, ".") {
 			t.Errorf("%s says %q", code, p)
 		}
 	}
