@@ -70,7 +70,7 @@ func (s *Service) Instead(ctx context.Context, caller Caller, key Idempotency, r
 		wish.Types = append(wish.Types, TypeCount{w.Type, 1})
 	}
 	key.Key = insteadKey + key.Key
-	hold, _, err := s.Hold(ctx, caller, key, HoldRequest{Event: req.Event, Best: &wish, PageSession: req.PageSession})
+	hold, _, err := s.Hold(ctx, caller, key, HoldRequest{Event: req.Event, Best: &wish, Page: req.Page})
 	if err == nil {
 		lost.Instead = &hold
 	}

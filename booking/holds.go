@@ -56,14 +56,14 @@ type AreaPlaces struct {
 	Type     string
 }
 
-// HoldRequest asks for named seats, for places of an area, or for the best seats that are free. PageSession names the live page that it
-// comes from.
+// HoldRequest asks for named seats, for places of an area, or for the best seats that are free. Page is the
+// live page that it comes from.
 type HoldRequest struct {
-	Event       seats.EventID
-	Seats       []seats.Want
-	Places      *AreaPlaces
-	Best        *BestWish
-	PageSession *string
+	Event  seats.EventID
+	Seats  []seats.Want
+	Places *AreaPlaces
+	Best   *BestWish
+	Page   *Page
 }
 
 // count is how many seats the request asks for.
@@ -144,10 +144,16 @@ func (s *Service) openHold(ctx context.Context, tx pgx.Tx, caller Caller, req Ho
 	}
 	id := uuid.Must(uuid.NewV7())
 	made, err := queries.HoldInsert(ctx, tx, db.HoldInsertParams{
-		EventID: int64(req.Event), ID: id, Buyer: caller.ID, PageSession: req.PageSession, Ttl: s.limits.HoldTTL, Longest: s.limits.HoldLongest,
+		EventID: int64(req.Event), ID: id, Buyer: caller.ID, Ttl: s.limits.HoldTTL, Longest: s.limits.HoldLongest,
 	})
 	if err != nil {
 		return o, fmt.Errorf("insert hold: %w", err)
+	}
+	if p := req.Page; p != nil {
+		err := queries.HoldPageInsert(ctx, tx, db.HoldPageInsertParams{EventID: int64(req.Event), HoldID: id, Session: p.Session, Gen: p.Gen, Node: p.Node})
+		if err != nil {
+			return o, fmt.Errorf("insert page of hold: %w", err)
+		}
 	}
 	o.hold = Hold{
 		ID: HoldID{req.Event, id}, Event: req.Event, Status: HoldOpen, Currency: o.event.Currency, Timezone: o.event.Timezone,

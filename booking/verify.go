@@ -33,6 +33,7 @@ func Invariants() iter.Seq2[string, Invariant] {
 			return queries.VerifyOverdueHolds(ctx, conn, overdueAfter)
 		}},
 		{"a cancelled event has no owners", queries.VerifyUnwoundEvents},
+		{"no hold that has ended is still shown", queries.VerifyEndedHoldPages},
 	}
 	return func(yield func(string, Invariant) bool) {
 		for _, i := range list {

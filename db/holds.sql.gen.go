@@ -46,8 +46,9 @@ func (q *Queries) HeldCount(ctx context.Context, db DBTX, arg HeldCountParams) (
 }
 
 const holdBook = `-- name: HoldBook :execrows
-UPDATE holds SET status = 'booked', booking_id = $1
-WHERE event_id = $2 AND id = $3 AND status = 'open' AND expires_at > statement_timestamp()
+WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = $2 AND p.hold_id = $3)
+UPDATE holds h SET status = 'booked', booking_id = $1
+WHERE h.event_id = $2 AND h.id = $3 AND h.status = 'open' AND h.expires_at > statement_timestamp()
 `
 
 type HoldBookParams struct {
@@ -65,7 +66,8 @@ func (q *Queries) HoldBook(ctx context.Context, db DBTX, arg HoldBookParams) (in
 }
 
 const holdClose = `-- name: HoldClose :execrows
-UPDATE holds SET status = $1 WHERE event_id = $2 AND id = $3 AND status = 'open'
+WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = $2 AND p.hold_id = $3)
+UPDATE holds h SET status = $1 WHERE h.event_id = $2 AND h.id = $3 AND h.status = 'open'
 `
 
 type HoldCloseParams struct {
@@ -103,7 +105,7 @@ func (q *Queries) HoldExtend(ctx context.Context, db DBTX, arg HoldExtendParams)
 }
 
 const holdGet = `-- name: HoldGet :one
-SELECT h.event_id, h.id, h.buyer, h.page_session, h.status, h.acquired_at, h.expires_at, h.ends_at, h.extensions, h.checkout_at, h.booking_id, e.organizer_id, e.currency, e.timezone, statement_timestamp()::timestamptz AS server_time,
+SELECT h.event_id, h.id, h.buyer, h.status, h.acquired_at, h.expires_at, h.ends_at, h.extensions, h.checkout_at, h.booking_id, e.organizer_id, e.currency, e.timezone, statement_timestamp()::timestamptz AS server_time,
        (h.expires_at <= statement_timestamp())::boolean AS over
 FROM holds h JOIN events e ON e.id = h.event_id WHERE h.event_id = $1 AND h.id = $2
 `
@@ -129,7 +131,6 @@ func (q *Queries) HoldGet(ctx context.Context, db DBTX, arg HoldGetParams) (Hold
 		&i.Hold.EventID,
 		&i.Hold.ID,
 		&i.Hold.Buyer,
-		&i.Hold.PageSession,
 		&i.Hold.Status,
 		&i.Hold.AcquiredAt,
 		&i.Hold.ExpiresAt,
@@ -147,19 +148,18 @@ func (q *Queries) HoldGet(ctx context.Context, db DBTX, arg HoldGetParams) (Hold
 }
 
 const holdInsert = `-- name: HoldInsert :one
-INSERT INTO holds (event_id, id, buyer, page_session, acquired_at, expires_at, ends_at)
-VALUES ($1, $2, $3, $4, statement_timestamp(),
-        statement_timestamp() + $5::interval, statement_timestamp() + $6::interval)
+INSERT INTO holds (event_id, id, buyer, acquired_at, expires_at, ends_at)
+VALUES ($1, $2, $3, statement_timestamp(),
+        statement_timestamp() + $4::interval, statement_timestamp() + $5::interval)
 RETURNING acquired_at, expires_at, ends_at
 `
 
 type HoldInsertParams struct {
-	EventID     int64
-	ID          uuid.UUID
-	Buyer       uuid.UUID
-	PageSession *string
-	Ttl         time.Duration
-	Longest     time.Duration
+	EventID int64
+	ID      uuid.UUID
+	Buyer   uuid.UUID
+	Ttl     time.Duration
+	Longest time.Duration
 }
 
 type HoldInsertRow struct {
@@ -173,7 +173,6 @@ func (q *Queries) HoldInsert(ctx context.Context, db DBTX, arg HoldInsertParams)
 		arg.EventID,
 		arg.ID,
 		arg.Buyer,
-		arg.PageSession,
 		arg.Ttl,
 		arg.Longest,
 	)
@@ -183,7 +182,7 @@ func (q *Queries) HoldInsert(ctx context.Context, db DBTX, arg HoldInsertParams)
 }
 
 const holdLock = `-- name: HoldLock :one
-SELECT event_id, id, buyer, page_session, status, acquired_at, expires_at, ends_at, extensions, checkout_at, booking_id, (expires_at <= statement_timestamp())::boolean AS over
+SELECT event_id, id, buyer, status, acquired_at, expires_at, ends_at, extensions, checkout_at, booking_id, (expires_at <= statement_timestamp())::boolean AS over
 FROM holds WHERE event_id = $1 AND id = $2 FOR UPDATE
 `
 
@@ -193,18 +192,17 @@ type HoldLockParams struct {
 }
 
 type HoldLockRow struct {
-	EventID     int64
-	ID          uuid.UUID
-	Buyer       uuid.UUID
-	PageSession *string
-	Status      string
-	AcquiredAt  time.Time
-	ExpiresAt   time.Time
-	EndsAt      time.Time
-	Extensions  int32
-	CheckoutAt  *time.Time
-	BookingID   *uuid.UUID
-	Over        bool
+	EventID    int64
+	ID         uuid.UUID
+	Buyer      uuid.UUID
+	Status     string
+	AcquiredAt time.Time
+	ExpiresAt  time.Time
+	EndsAt     time.Time
+	Extensions int32
+	CheckoutAt *time.Time
+	BookingID  *uuid.UUID
+	Over       bool
 }
 
 func (q *Queries) HoldLock(ctx context.Context, db DBTX, arg HoldLockParams) (HoldLockRow, error) {
@@ -214,7 +212,6 @@ func (q *Queries) HoldLock(ctx context.Context, db DBTX, arg HoldLockParams) (Ho
 		&i.EventID,
 		&i.ID,
 		&i.Buyer,
-		&i.PageSession,
 		&i.Status,
 		&i.AcquiredAt,
 		&i.ExpiresAt,

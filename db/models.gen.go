@@ -122,17 +122,25 @@ type Event struct {
 }
 
 type Hold struct {
-	EventID     int64
-	ID          uuid.UUID
-	Buyer       uuid.UUID
-	PageSession *string
-	Status      string
-	AcquiredAt  time.Time
-	ExpiresAt   time.Time
-	EndsAt      time.Time
-	Extensions  int32
-	CheckoutAt  *time.Time
-	BookingID   *uuid.UUID
+	EventID    int64
+	ID         uuid.UUID
+	Buyer      uuid.UUID
+	Status     string
+	AcquiredAt time.Time
+	ExpiresAt  time.Time
+	EndsAt     time.Time
+	Extensions int32
+	CheckoutAt *time.Time
+	BookingID  *uuid.UUID
+}
+
+type HoldPage struct {
+	EventID int64
+	HoldID  uuid.UUID
+	Session string
+	Gen     int64
+	Node    uuid.UUID
+	GoneAt  *time.Time
 }
 
 type HoldSeat struct {
@@ -151,6 +159,12 @@ type IdempotencyKey struct {
 	Fingerprint []byte
 	Result      []byte
 	CreatedAt   time.Time
+}
+
+type Node struct {
+	ID         uuid.UUID
+	SeenAt     time.Time
+	WholeSince time.Time
 }
 
 type Organizer struct {

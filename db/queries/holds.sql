@@ -8,8 +8,8 @@ SELECT coalesce(sum((SELECT count(*) FROM hold_seats hs WHERE hs.event_id = h.ev
 FROM holds h WHERE h.event_id = @event_id AND h.buyer = @buyer AND h.status = 'open' AND h.expires_at > statement_timestamp();
 
 -- name: HoldInsert :one
-INSERT INTO holds (event_id, id, buyer, page_session, acquired_at, expires_at, ends_at)
-VALUES (@event_id, @id, @buyer, sqlc.narg('page_session'), statement_timestamp(),
+INSERT INTO holds (event_id, id, buyer, acquired_at, expires_at, ends_at)
+VALUES (@event_id, @id, @buyer, statement_timestamp(),
         statement_timestamp() + @ttl::interval, statement_timestamp() + @longest::interval)
 RETURNING acquired_at, expires_at, ends_at;
 
@@ -58,11 +58,13 @@ UPDATE holds SET checkout_at = CASE WHEN @on_checkout::boolean THEN coalesce(che
 WHERE event_id = @event_id AND id = @id AND status = 'open' AND expires_at > statement_timestamp();
 
 -- name: HoldBook :execrows
-UPDATE holds SET status = 'booked', booking_id = @booking_id
-WHERE event_id = @event_id AND id = @id AND status = 'open' AND expires_at > statement_timestamp();
+WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = @event_id AND p.hold_id = @id)
+UPDATE holds h SET status = 'booked', booking_id = @booking_id
+WHERE h.event_id = @event_id AND h.id = @id AND h.status = 'open' AND h.expires_at > statement_timestamp();
 
 -- name: HoldClose :execrows
-UPDATE holds SET status = @status WHERE event_id = @event_id AND id = @id AND status = 'open';
+WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = @event_id AND p.hold_id = @id)
+UPDATE holds h SET status = @status WHERE h.event_id = @event_id AND h.id = @id AND h.status = 'open';
 
 -- name: HoldsOpen :many
 SELECT id FROM holds WHERE event_id = @event_id AND status = 'open' ORDER BY id LIMIT @max_rows;

@@ -296,3 +296,13 @@ func TestHeadersKeepBrowsersModest(t *testing.T) {
 		}
 	}
 }
+
+func TestSessionOfAPageIsExactOrRefused(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	lena := a.buyer()
+	for i, session := range []string{"", "x", "tab-1", "AAAAAAAAAAAAAAAAAAAAAA.9223372036854775808.00000000-0000-4000-8000-000000000001", "AAAAAAAAAAAAAAAAAAAAAB.1.00000000-0000-4000-8000-000000000001", "AAAAAAAAAAAAAAAAAAAAAA.1.------------------------------------"} {
+		body := fmt.Sprintf(`{"seats":[1],"session":%q}`, session)
+		a.post("/v1/events/"+a.event+"/holds", body, as(lena), key(fmt.Sprint(i))).want(422)
+	}
+}

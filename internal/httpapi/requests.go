@@ -87,7 +87,15 @@ func (r holdRequest) toHold(event seats.EventID) (booking.HoldRequest, error) {
 	if r.Alternative && r.Seats == nil {
 		return booking.HoldRequest{}, invalid("/hold_alternative", "without_seats", "only named seats have an alternative")
 	}
-	return booking.HoldRequest{Event: event, Seats: wants(r.Seats), Places: places(r.GA), Best: r.Best.wish(), PageSession: r.Session}, nil
+	req := booking.HoldRequest{Event: event, Seats: wants(r.Seats), Places: places(r.GA), Best: r.Best.wish()}
+	if r.Session != nil {
+		page, err := booking.ParsePage(*r.Session)
+		if err != nil {
+			return req, err
+		}
+		req.Page = &page
+	}
+	return req, nil
 }
 
 type bookingRequest struct {

@@ -16,7 +16,7 @@ func TestLenaBooksAndOmarIsToldWhatIsFree(t *testing.T) {
 	a := newAPI(t)
 	lena, omar := a.buyer(), a.buyer()
 
-	hold := a.post("/v1/events/"+a.event+"/holds", `{"seats":[24,{"id":25,"fence":0,"type":"standard"}],"session":"tab-1"}`, as(lena), key("h1")).want(201)
+	hold := a.post("/v1/events/"+a.event+"/holds", `{"seats":[24,{"id":25,"fence":0,"type":"standard"}],"session":"AAAAAAAAAAAAAAAAAAAAAA.1.00000000-0000-4000-8000-000000000001"}`, as(lena), key("h1")).want(201)
 	if hold.number("total") != 9000 || hold.text("seats", 0, "label") != "Stalls C14" || hold.text("timezone") != "Europe/Berlin" {
 		t.Errorf("hold %s", hold.raw)
 	}

@@ -144,7 +144,7 @@ func (a *api) requests() map[string]request {
 		"getChannel":       {inChannel, "", a.organizer, 200},
 		"updateChannel":    {inChannel, `{"name":"city agency","release_before_seconds":7200,"keys":["` + a.partnerKey() + `"],"add":[22],"drop":[21]}`, a.organizer, 200},
 		"deleteChannel":    {map[string]string{"event": draft, "channel": "1"}, "", a.organizer, 204},
-		"createHold":       {inEvent, `{"seats":[7,{"id":8,"type":"standard","fence":0}],"session":"tab-1"}`, lena, 201},
+		"createHold":       {inEvent, `{"seats":[7,{"id":8,"type":"standard","fence":0}],"session":"AAAAAAAAAAAAAAAAAAAAAA.1.00000000-0000-4000-8000-000000000001"}`, lena, 201},
 		"createHold best": {
 			inEvent, `{"best_available":{"types":[{"type":"standard","quantity":2}],"category":"A","section":"Stalls","together":true}}`,
 			lena, 201,
