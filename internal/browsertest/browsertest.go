@@ -223,7 +223,7 @@ func (p *Tab) Offline(off bool) {
 }
 
 func (p *Tab) eval(expression string, into any) error {
-	result, err := p.b.ask(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true})
+	result, err := p.b.ask(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true})
 	if err != nil {
 		return err
 	}
