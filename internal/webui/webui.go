@@ -152,11 +152,11 @@ func (v *visit) key() (booking.Idempotency, error) {
 	return key, nil
 }
 
-// choices is the form without its key, in one order.
+// choices is the form without its key, in one order. The session of the page is no choice: it is another after each reconnect.
 func (v *visit) choices() string {
 	rest := url.Values{}
 	for name, values := range v.form {
-		if name != "key" {
+		if name != "key" && name != "session" {
 			rest[name] = values
 		}
 	}
