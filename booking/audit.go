@@ -25,6 +25,8 @@ const (
 	auditChannelRemoved = "channel.removed"
 	auditPlanImported   = "plan.imported"
 	auditPlanPublished  = "plan.published"
+	auditDraftSaved     = "draft.saved"
+	auditDraftPublished = "draft.published"
 )
 
 // Who the audit log says it was. A command has no caller's id.

@@ -21,6 +21,9 @@ type PlanChange struct {
 	Version int32
 	Prices  []Price
 	DryRun  bool
+
+	drawn  *plan.Plan                                 // what the version is, if the caller has it, or if it is none yet
+	within func(ctx context.Context, tx pgx.Tx) error // comes with the change, behind the event's lock
 }
 
 // Redrawn counts what a new plan did to the seats and places of an event. Renamed ones are among the dropped and the added.
@@ -100,9 +103,13 @@ func (s *Service) plans(ctx context.Context, caller Caller, id seats.EventID, ch
 	if r.event, err = queries.EventGet(ctx, s.pool, int64(id)); err != nil {
 		return r, fmt.Errorf("read event: %w", err)
 	}
-	next, err := publishedPlan(ctx, s.pool, caller, "/version", change.Plan, change.Version)
-	if err != nil {
-		return r, err
+	next := change.drawn
+	if next == nil {
+		read, err := publishedPlan(ctx, s.pool, caller, "/version", change.Plan, change.Version)
+		if err != nil {
+			return r, err
+		}
+		next = &read
 	}
 	r.layout = next.Layout()
 	if r.event.PlanID != nil {
@@ -110,7 +117,7 @@ func (s *Service) plans(ctx context.Context, caller Caller, id seats.EventID, ch
 		if err != nil {
 			return r, err
 		}
-		r.renamed = plan.Renamed(old, next)
+		r.renamed = plan.Renamed(old, *next)
 	}
 	return r, nil
 }
@@ -210,6 +217,11 @@ func (r redrawing) apply(ctx context.Context, tx pgx.Tx, caller Caller, id seats
 	}
 	if event.Layout != r.event.Layout {
 		return errRedrawn
+	}
+	if change.within != nil {
+		if err := change.within(ctx, tx); err != nil {
+			return err
+		}
 	}
 	if err := queries.LongStatements(ctx, tx); err != nil {
 		return err

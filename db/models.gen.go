@@ -99,6 +99,30 @@ type ChannelKey struct {
 	ChannelID int32
 }
 
+type Draft struct {
+	EventID     int64
+	PlanID      int64
+	PlanVersion int32
+	Fence       int64
+	GroupFence  int64
+	GroupHolder *uuid.UUID
+	MemberFence int64
+	Revision    int64
+	NextItem    int32
+	PublishedAt *time.Time
+}
+
+type DraftPage struct {
+	EventID int64
+	Item    int32
+	Page    string
+	Body    []byte
+	Fence   int64
+	Holder  *uuid.UUID
+	SavedAt *time.Time
+	SavedBy *uuid.UUID
+}
+
 type Event struct {
 	ID           int64
 	OrganizerID  int64

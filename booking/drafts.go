@@ -1,0 +1,453 @@
+package booking
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatfence/db"
+	"seatfence/internal/failpoint"
+	"seatfence/seats"
+	"seatfence/seats/plan"
+)
+
+// Draft is an event's plan and settings as its editors have them. Fence is the newest that was given to an editor, Revision grows with
+// each save, and Base is the version of the plan that it was made of. Pages are JSON.
+type Draft struct {
+	Event     seats.EventID   `json:"event"`
+	Base      PlanRef         `json:"base"`
+	Fence     int64           `json:"fence"`
+	Revision  int64           `json:"revision"`
+	Variables json.RawMessage `json:"variables"`
+	Document  json.RawMessage `json:"plan"`
+	Items     []DraftItem     `json:"items"`
+
+	varied bool // the variables were saved since the draft was made or published
+}
+
+// DraftItem is a section of a draft. Item is its number, which it keeps; 0 in what is to be saved is a new one.
+type DraftItem struct {
+	Item    int32           `json:"item"`
+	Details json.RawMessage `json:"details"`
+	Prices  json.RawMessage `json:"prices"`
+	Seats   json.RawMessage `json:"seats"`
+
+	priced bool // as Draft.varied, of the prices
+}
+
+// DraftPage is one page of a draft. SavedAt is nil until somebody has saved it.
+type DraftPage struct {
+	Item     int32
+	Page     string
+	Revision int64
+	Body     json.RawMessage
+	SavedAt  *time.Time
+}
+
+// DraftSaved tells what a save has made: the draft's revision, and the numbers of its items in their order.
+type DraftSaved struct {
+	Revision int64   `json:"revision"`
+	Items    []int32 `json:"items,omitempty"`
+}
+
+// maxItems is how many sections a draft can have; a plan has no more.
+const maxItems = 1000
+
+// Draft returns the draft of an event of the organizer, which is made of the event's plan if there is none. ErrNoPlan for an event that
+// was not made of a plan.
+func (s *Service) Draft(ctx context.Context, caller Caller, event seats.EventID) (draft Draft, err error) {
+	if err := s.ensureDraft(ctx, caller, event); err != nil {
+		return Draft{}, answer(err)
+	}
+	err = db.Snapshot(ctx, s.pool, func(tx pgx.Tx) error {
+		draft, err = readDraft(ctx, tx, event)
+		return err
+	})
+	return draft, answer(err)
+}
+
+func readDraft(ctx context.Context, tx pgx.Tx, event seats.EventID) (Draft, error) {
+	row, err := queries.DraftGet(ctx, tx, int64(event))
+	if err != nil {
+		return Draft{}, fmt.Errorf("read draft: %w", err)
+	}
+	pages, err := queries.DraftPages(ctx, tx, int64(event))
+	if err != nil {
+		return Draft{}, fmt.Errorf("read pages of draft: %w", err)
+	}
+	draft := Draft{Event: event, Base: PlanRef{PlanID(row.PlanID), row.PlanVersion}, Fence: row.Fence, Revision: row.Revision, Items: []DraftItem{}}
+	for _, p := range pages {
+		since := p.SavedAt != nil && (row.PublishedAt == nil || p.SavedAt.After(*row.PublishedAt))
+		switch {
+		case p.Page == PageVariables:
+			draft.Variables, draft.varied = p.Body, since
+			continue
+		case p.Page == PagePlan:
+			draft.Document = p.Body
+			continue
+		case len(draft.Items) == 0 || draft.Items[len(draft.Items)-1].Item != p.Item:
+			draft.Items = append(draft.Items, DraftItem{Item: p.Item})
+		}
+		switch item := &draft.Items[len(draft.Items)-1]; p.Page {
+		case PageDetails:
+			item.Details = p.Body
+		case PagePrices:
+			item.Prices, item.priced = p.Body, since
+		case PageSeats:
+			item.Seats = p.Body
+		}
+	}
+	return draft, nil
+}
+
+// ensureDraft makes the draft of an event that the caller may edit.
+func (s *Service) ensureDraft(ctx context.Context, caller Caller, id seats.EventID) error {
+	if caller.Kind != Organizer {
+		return ErrForbidden
+	}
+	event, err := s.EventHead(ctx, caller, id)
+	if err != nil {
+		return err
+	}
+	if _, err := queries.DraftGet(ctx, s.pool, int64(id)); !db.NotFound(err) {
+		return err
+	}
+	if event.Plan == nil {
+		return ErrNoPlan
+	}
+	drawn, err := readPlan(ctx, s.pool, caller, event.Plan.Plan, event.Plan.Version)
+	if err != nil {
+		return err
+	}
+	prices, err := readPrices(ctx, s.pool, id)
+	if err != nil {
+		return err
+	}
+	draft, err := draftOf(event, drawn, prices)
+	if err != nil {
+		return err
+	}
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		n, err := queries.DraftInsert(ctx, tx, db.DraftInsertParams{
+			EventID: int64(id), PlanID: int64(event.Plan.Plan), PlanVersion: event.Plan.Version, NextItem: int32(len(draft.Items) + 1),
+		})
+		if err != nil || n == 0 {
+			return err
+		}
+		return draft.write(ctx, tx, nil)
+	})
+}
+
+func draftOf(event Event, drawn plan.Plan, prices PriceList) (draft Draft, err error) {
+	draft = Draft{Event: event.ID}
+	limit := 0
+	if event.OrderLimit != nil {
+		limit = *event.OrderLimit
+	}
+	if draft.Variables, err = encodePage(draftVariables{
+		Name: &event.Name, SaleStartsAt: &event.SaleStartsAt, SaleEndsAt: &event.SaleEndsAt, OrderLimit: &limit, OrphanRule: &event.OrphanRule,
+	}); err != nil {
+		return draft, err
+	}
+	draft.Document, draft.Items, err = splitPlan(drawn, prices)
+	for i := range draft.Items {
+		draft.Items[i].Item = int32(i + 1)
+	}
+	return draft, err
+}
+
+// write inserts the pages of the draft or replaces them. by is nil for the draft that nobody has saved yet.
+func (d Draft) write(ctx context.Context, tx pgx.Tx, by *Caller) error {
+	p := db.DraftPagesWriteParams{EventID: int64(d.Event)}
+	if by != nil {
+		p.SavedBy = &by.ID
+	}
+	add := func(item int32, page string, body json.RawMessage) {
+		if body != nil {
+			p.Items, p.Pages, p.Bodies = append(p.Items, item), append(p.Pages, page), append(p.Bodies, string(body))
+		}
+	}
+	add(0, PageVariables, d.Variables)
+	add(0, PagePlan, d.Document)
+	for _, item := range d.Items {
+		add(item.Item, PageDetails, item.Details)
+		add(item.Item, PagePrices, item.Prices)
+		add(item.Item, PageSeats, item.Seats)
+	}
+	if err := queries.DraftPagesWrite(ctx, tx, p); err != nil {
+		return fmt.Errorf("write pages of draft: %w", err)
+	}
+	return nil
+}
+
+// TakeEdit gives the caller the right to save a page, or with page "" (of item 0) the whole draft, and returns the fence that their saves
+// must name: whoever had it before, at either level, is refused from now on. It is called before the editor reads what to edit. That it
+// may be taken, the lease says; ErrNotFound for a page that the draft does not have.
+func (s *Service) TakeEdit(ctx context.Context, caller Caller, event seats.EventID, item int32, page string) (fence int64, err error) {
+	if err := s.ensureDraft(ctx, caller, event); err != nil {
+		return 0, answer(err)
+	}
+	whole := item == 0 && page == ""
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		fence, err = queries.DraftTake(ctx, tx, db.DraftTakeParams{EventID: int64(event), Whole: whole, Holder: caller.ID})
+		if err != nil || whole {
+			return err
+		}
+		n, err := queries.DraftPageTake(ctx, tx, db.DraftPageTakeParams{EventID: int64(event), Item: item, Page: page, Fence: fence, Holder: &caller.ID})
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+	return fence, answer(err)
+}
+
+// DraftPage returns one page of a draft.
+func (s *Service) DraftPage(ctx context.Context, caller Caller, event seats.EventID, item int32, page string) (found DraftPage, err error) {
+	if err := s.ensureDraft(ctx, caller, event); err != nil {
+		return DraftPage{}, answer(err)
+	}
+	err = db.Snapshot(ctx, s.pool, func(tx pgx.Tx) error {
+		draft, err := queries.DraftGet(ctx, tx, int64(event))
+		if err != nil {
+			return fmt.Errorf("read draft: %w", err)
+		}
+		row, err := queries.DraftPageGet(ctx, tx, db.DraftPageGetParams{EventID: int64(event), Item: item, Page: page})
+		if db.NotFound(err) {
+			return ErrNotFound
+		}
+		found = DraftPage{Item: item, Page: page, Revision: draft.Revision, Body: row.Body, SavedAt: row.SavedAt}
+		return err
+	})
+	return found, answer(err)
+}
+
+// draftDetail is what the audit log keeps of a save.
+type draftDetail struct {
+	Item     *int32 `json:"item,omitempty"`
+	Page     string `json:"page,omitempty"`
+	Removed  bool   `json:"removed,omitempty"`
+	Revision int64  `json:"revision"`
+}
+
+// SaveDraftPage replaces one page, for the caller who was given the fence, of the page or of the whole. ErrLockLost if another editor has
+// been given one since that excludes it, or it was another's.
+func (s *Service) SaveDraftPage(ctx context.Context, caller Caller, event seats.EventID, fence int64, item int32, page string, body []byte) (saved DraftSaved, err error) {
+	if _, err := s.DraftPage(ctx, caller, event, item, page); err != nil {
+		return saved, err
+	}
+	clean, err := cleanPage(ctx, page, body)
+	if err != nil {
+		return saved, err
+	}
+	one := Draft{Event: event}
+	switch content := (DraftItem{Item: item}); page {
+	case PageVariables:
+		one.Variables = clean
+	case PagePlan:
+		one.Document = clean
+	case PageDetails:
+		content.Details = clean
+		one.Items = []DraftItem{content}
+	case PagePrices:
+		content.Prices = clean
+		one.Items = []DraftItem{content}
+	case PageSeats:
+		content.Seats = clean
+		one.Items = []DraftItem{content}
+	}
+	err = s.savingDraft(ctx, caller, event, fence, func(tx pgx.Tx, _ db.Draft) error {
+		if _, err := queries.DraftPageGet(ctx, tx, db.DraftPageGetParams{EventID: int64(event), Item: item, Page: page}); err != nil {
+			if db.NotFound(err) {
+				return ErrNotFound // its section was removed meanwhile
+			}
+			return err
+		}
+		saved.Revision, err = nextRevision(ctx, tx, caller, db.DraftSaveParams{EventID: int64(event), Fence: fence, Item: &item, Page: &page})
+		if err != nil {
+			return err
+		}
+		if err := one.write(ctx, tx, &caller); err != nil {
+			return err
+		}
+		return audit(ctx, tx, caller, auditDraftSaved, &event, event, draftDetail{Item: &item, Page: page, Revision: saved.Revision})
+	})
+	return saved, answer(err)
+}
+
+// savingDraft runs a write of a draft with its row locked.
+func (s *Service) savingDraft(ctx context.Context, caller Caller, event seats.EventID, fence int64, write func(pgx.Tx, db.Draft) error) error {
+	if fence < 1 {
+		return ErrLockLost
+	}
+	if err := failpoint.Hit(ctx, failpoint.BeforeWrite); err != nil {
+		return err
+	}
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		row, err := queries.DraftLock(ctx, tx, int64(event))
+		if err != nil {
+			return fmt.Errorf("lock draft: %w", err)
+		}
+		return write(tx, row)
+	})
+}
+
+// nextRevision is the one conditional statement of every save: no row is a fence that does not count any more.
+func nextRevision(ctx context.Context, tx pgx.Tx, caller Caller, p db.DraftSaveParams) (int64, error) {
+	p.Holder = caller.ID
+	revision, err := queries.DraftSave(ctx, tx, p)
+	if db.NotFound(err) {
+		return 0, ErrLockLost
+	}
+	return revision, err
+}
+
+// SaveDraft replaces the whole draft, for the caller who was given the fence of the whole. Items without a number are new ones; those that
+// are left out are removed. The draft is then one of the plan that the event has at this moment.
+func (s *Service) SaveDraft(ctx context.Context, caller Caller, event seats.EventID, fence int64, draft Draft) (saved DraftSaved, err error) {
+	if err := s.ensureDraft(ctx, caller, event); err != nil {
+		return saved, answer(err)
+	}
+	if err := draft.clean(ctx); err != nil {
+		return saved, err
+	}
+	draft.Event = event
+	err = s.savingDraft(ctx, caller, event, fence, func(tx pgx.Tx, row db.Draft) error {
+		known, err := queries.DraftItems(ctx, tx, int64(event))
+		if err != nil {
+			return fmt.Errorf("read items of draft: %w", err)
+		}
+		next, gone := row.NextItem, slices.Clone(known)
+		for i := range draft.Items {
+			item := &draft.Items[i]
+			switch {
+			case item.Item == 0:
+				item.Item = next
+				next++
+			case !slices.Contains(known, item.Item):
+				return invalid(fmt.Sprintf("/items/%d/item", i), "unknown_item", "the draft has no item of this number")
+			}
+			gone = slices.DeleteFunc(gone, func(n int32) bool { return n == item.Item })
+			saved.Items = append(saved.Items, item.Item)
+		}
+		saved.Revision, err = nextRevision(ctx, tx, caller, db.DraftSaveParams{EventID: int64(event), Fence: fence, NewItems: next - row.NextItem})
+		if err != nil {
+			return err
+		}
+		if _, err := queries.DraftItemsDelete(ctx, tx, db.DraftItemsDeleteParams{EventID: int64(event), Items: gone}); err != nil {
+			return fmt.Errorf("remove items: %w", err)
+		}
+		if err := draft.write(ctx, tx, &caller); err != nil {
+			return err
+		}
+		head, err := queries.EventGet(ctx, tx, int64(event))
+		if err != nil {
+			return fmt.Errorf("read event: %w", err)
+		}
+		if err := queries.DraftRebase(ctx, tx, db.DraftRebaseParams{EventID: int64(event), PlanID: *head.PlanID, PlanVersion: *head.PlanVersion}); err != nil {
+			return fmt.Errorf("set base of draft: %w", err)
+		}
+		return audit(ctx, tx, caller, auditDraftSaved, &event, event, draftDetail{Revision: saved.Revision})
+	})
+	return saved, answer(err)
+}
+
+// clean brings all pages of a draft into the form in which they are kept.
+func (d *Draft) clean(ctx context.Context) (err error) {
+	if len(d.Items) > maxItems {
+		return invalid("/items", "bad_count", "at most %d items", maxItems)
+	}
+	if d.Variables, err = cleanPage(ctx, PageVariables, d.Variables); err != nil {
+		return at(err, "/variables")
+	}
+	if d.Document, err = cleanPage(ctx, PagePlan, d.Document); err != nil {
+		return at(err, "/plan")
+	}
+	numbers := map[int32]bool{}
+	for i := range d.Items {
+		item, pointer := &d.Items[i], fmt.Sprintf("/items/%d", i)
+		if item.Item < 0 || item.Item > 0 && numbers[item.Item] {
+			return invalid(pointer+"/item", "duplicate_item", "an item stands once")
+		}
+		numbers[item.Item] = true
+		if err := item.clean(ctx); err != nil {
+			return at(err, pointer)
+		}
+	}
+	return nil
+}
+
+func (i *DraftItem) clean(ctx context.Context) (err error) {
+	for _, page := range []struct {
+		name string
+		body *json.RawMessage
+	}{{PageDetails, &i.Details}, {PagePrices, &i.Prices}, {PageSeats, &i.Seats}} {
+		if *page.body, err = cleanPage(ctx, page.name, *page.body); err != nil {
+			return at(err, "/"+page.name)
+		}
+	}
+	return nil
+}
+
+// AddDraftItem adds a section, for the caller who was given the fence of the whole.
+func (s *Service) AddDraftItem(ctx context.Context, caller Caller, key Idempotency, event seats.EventID, fence int64, item DraftItem) (DraftSaved, bool, error) {
+	if err := s.ensureDraft(ctx, caller, event); err != nil {
+		return DraftSaved{}, false, answer(err)
+	}
+	if err := item.clean(ctx); err != nil {
+		return DraftSaved{}, false, err
+	}
+	return once(ctx, s, event, caller, key, func(ctx context.Context) (saved DraftSaved, err error) {
+		err = s.savingDraft(ctx, caller, event, fence, func(tx pgx.Tx, row db.Draft) error {
+			known, err := queries.DraftItems(ctx, tx, int64(event))
+			if err != nil {
+				return fmt.Errorf("read items of draft: %w", err)
+			}
+			if len(known) >= maxItems {
+				return invalid("", "bad_count", "at most %d items", maxItems)
+			}
+			saved.Revision, err = nextRevision(ctx, tx, caller, db.DraftSaveParams{EventID: int64(event), Fence: fence, NewItems: 1})
+			if err != nil {
+				return err
+			}
+			item.Item = row.NextItem
+			saved.Items = []int32{item.Item}
+			if err := (Draft{Event: event, Items: []DraftItem{item}}).write(ctx, tx, &caller); err != nil {
+				return err
+			}
+			if err := audit(ctx, tx, caller, auditDraftSaved, &event, event, draftDetail{Item: &item.Item, Revision: saved.Revision}); err != nil {
+				return err
+			}
+			return remember(ctx, tx, event, caller, key, saved)
+		})
+		return saved, err
+	}, recalled[DraftSaved])
+}
+
+// RemoveDraftItem removes a section, for the caller who was given the fence of the whole.
+func (s *Service) RemoveDraftItem(ctx context.Context, caller Caller, event seats.EventID, fence int64, item int32) error {
+	if err := s.ensureDraft(ctx, caller, event); err != nil {
+		return answer(err)
+	}
+	return answer(s.savingDraft(ctx, caller, event, fence, func(tx pgx.Tx, _ db.Draft) error {
+		known, err := queries.DraftItems(ctx, tx, int64(event))
+		if err != nil {
+			return fmt.Errorf("read items of draft: %w", err)
+		}
+		if !slices.Contains(known, item) {
+			return ErrNotFound
+		}
+		revision, err := nextRevision(ctx, tx, caller, db.DraftSaveParams{EventID: int64(event), Fence: fence})
+		if err != nil {
+			return err
+		}
+		if _, err := queries.DraftItemsDelete(ctx, tx, db.DraftItemsDeleteParams{EventID: int64(event), Items: []int32{item}}); err != nil {
+			return fmt.Errorf("remove item: %w", err)
+		}
+		return audit(ctx, tx, caller, auditDraftSaved, &event, event, draftDetail{Item: &item, Removed: true, Revision: revision})
+	}))
+}
