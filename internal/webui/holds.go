@@ -83,6 +83,13 @@ func (v *visit) request(event seats.EventID) (req booking.HoldRequest, err error
 	if len(req.Seats) == 0 && req.Places == nil && req.Best == nil {
 		return req, errNoChoice
 	}
+	if session := v.form.Get("session"); session != "" {
+		page, err := booking.ParsePage(session)
+		if err != nil {
+			return req, err
+		}
+		req.Page = &page
+	}
 	return req, nil
 }
 

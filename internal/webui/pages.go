@@ -195,11 +195,12 @@ func sectionURL(id seats.EventID, section string) string {
 	return eventURL(id) + "/seats?" + url.Values{"section": {section}}.Encode()
 }
 
-// chip is a seat to tick. Word is its state, or its price where its row has several.
+// chip is a seat to tick. Word is its state, or its price where its row has several; Offer is that price, for when it turns free.
 type chip struct {
 	seats.Seat
-	Word string
-	Free bool
+	Word  string
+	Offer string
+	Free  bool
 }
 
 type rowOfSeats struct {
@@ -341,11 +342,14 @@ func rowOf(row []seats.Seat, currency string, mine map[seats.ID]bool) rowOfSeats
 	several := slices.Min(all) != slices.Max(all)
 	for _, s := range row {
 		c := chip{Seat: s, Word: words[s.State], Free: s.State == seats.Free}
+		if several {
+			c.Offer = money.Format(s.Price, currency)
+		}
 		switch {
 		case s.State == seats.Held && mine[s.ID]:
 			c.State, c.Word = yours, string(yours)
 		case c.Free && several:
-			c.Word = money.Format(s.Price, currency)
+			c.Word = c.Offer
 		}
 		r.Chips = append(r.Chips, c)
 	}

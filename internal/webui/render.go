@@ -3,9 +3,7 @@ package webui
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -25,10 +23,11 @@ var (
 	style []byte
 
 	// The address of the style changes with its content, so that browsers may keep it for ever.
-	stylePath = "/assets/page-" + styleHash() + ".css"
+	stylePath = "/assets/page-" + hashOf(style) + ".css"
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"style":    func() string { return stylePath },
+		"script":   scriptPath,
 		"key":      rand.Text, // another one in every form that is rendered
 		"price":    money.Format,
 		"iso":      func(t time.Time) string { return t.Format(time.RFC3339) },
@@ -48,14 +47,9 @@ var (
 	}).ParseFS(templateFiles, "templates/*.html"))
 )
 
-func styleHash() string {
-	sum := sha256.Sum256(style)
-	return hex.EncodeToString(sum[:8])
-}
-
 func serveStyle(c echo.Context) error {
 	h := c.Response().Header()
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Cache-Control", kept)
 	return c.Blob(http.StatusOK, "text/css; charset=utf-8", style)
 }
 
@@ -72,8 +66,8 @@ func (u *UI) render(v *visit, status int, name, title string, page any) error {
 }
 
 const (
-	// policy lets a page load its own style and send its own forms, and nothing else.
-	policy = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	// policy lets a page load its own style and scripts, ask its own server and send its own forms, and nothing else.
+	policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	// referrerPolicy is not no-referrer: with that, browsers send "Origin: null" with the page's own forms, and over plain HTTP nothing
 	// would tell those from another site's.
 	referrerPolicy = "same-origin"

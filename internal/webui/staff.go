@@ -31,6 +31,7 @@ func (u *UI) registerStaff(e *echo.Echo) {
 		staffForgotten: {get: u.askForgotten, post: u.forgotten},
 		staffPassword:  {get: u.askPassword, post: u.setPassword},
 		staffSignOut:   {get: func(v *visit) error { return v.goTo(staffHome) }, post: u.signOut},
+		"/configurator/:event": {get: u.configurator},
 	} {
 		e.Match([]string{http.MethodGet, http.MethodHead}, path, u.page(fromStaff(handlers.get)))
 		if handlers.post != nil {
@@ -198,6 +199,9 @@ type staffPage struct {
 	Scope  string
 	Events eventsPage
 }
+
+// Edits reports whether the user may change events.
+func (p staffPage) Edits() bool { return p.User.Role == staff.Owner || p.User.Role == staff.Editor }
 
 // staffHome says who has signed in, and leads to their events.
 func (u *UI) staffHome(v *visit) error {

@@ -1,4 +1,4 @@
-// Package webui is the pages, rendered on the server and whole without a script: for buyers events, seats, a hold with its time and the
+// Package webui is the pages, rendered on the server and whole without a script (with one they are live): for buyers events, seats, a hold with its time and the
 // booking, for staff a sign-in. A handler reads a form or an address, calls one use case of package booking, and answers with a page or, after a write, with a
 // redirect to one. Nothing here decides about a seat or knows SQL, and a visitor never sees an error that is not in words.
 package webui
@@ -42,7 +42,7 @@ type UI struct{ Deps }
 // New returns the pages.
 func New(deps Deps) *UI { return &UI{deps} }
 
-// Register adds the pages to e, at "/", "/events", "/holds", "/bookings", "/staff" and "/assets". The middleware of e turns away forms of other
+// Register adds the pages to e, at "/", "/events", "/holds", "/bookings", "/staff", "/assets" and "/static". The middleware of e turns away forms of other
 // sites and sets the headers of every answer; its error handler has Refuse write what a page returns as an error.
 func (u *UI) Register(e *echo.Echo) {
 	get := func(path string, h func(*visit) error) {
@@ -66,6 +66,7 @@ func (u *UI) Register(e *echo.Echo) {
 	get("/bookings/:booking/cancel", u.askCancel)
 	e.POST("/bookings/:booking/cancel", u.page(u.cancel))
 	u.registerStaff(e)
+	registerScripts(e)
 	e.Match([]string{http.MethodGet, http.MethodHead}, stylePath, serveStyle)
 }
 
@@ -151,11 +152,11 @@ func (v *visit) key() (booking.Idempotency, error) {
 	return key, nil
 }
 
-// choices is the form without its key, in one order.
+// choices is the form without its key, in one order. The session of the page is no choice: it is another after each reconnect.
 func (v *visit) choices() string {
 	rest := url.Values{}
 	for name, values := range v.form {
-		if name != "key" {
+		if name != "key" && name != "session" {
 			rest[name] = values
 		}
 	}
