@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"seatfence/db/dbtest"
 	"seatfence/realtime"
 )
 
@@ -24,8 +25,13 @@ func TestMain(m *testing.M) {
 		beCrowd(order)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(withServers{m})
 }
+
+// withServers stops the servers of the tests before it is looked what is left.
+type withServers struct{ m *testing.M }
+
+func (w withServers) Run() int { return dbtest.Main(w.m) }
 
 func TestOriginsAreExact(t *testing.T) {
 	t.Parallel()

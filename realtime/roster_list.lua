@@ -1,0 +1,6 @@
+-- Returns a snapshot.
+
+sweep()
+local answer = snapshot()
+keep()
+return answer
