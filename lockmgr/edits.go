@@ -49,6 +49,8 @@ var (
 	// ErrSessionClosed refuses a request of a session, or of a generation of it,
 	// that has been detached or ended.
 	ErrSessionClosed = errors.New("session is closed")
+	errReply         = errors.New("reply that no script gives") // from data that none wrote
+
 	// ErrInvalid refuses a resource or session that no script can be asked about.
 	ErrInvalid = errors.New("not a resource or session")
 )
@@ -139,19 +141,24 @@ func (e *Edits) Acquire(ctx context.Context, root, res string, s Session, takeOv
 		take = "1"
 	}
 	reply, err := e.run(ctx, editsAcquire, root, hash(s.ID), s.Gen, s.Node, by, res, e.lease.Milliseconds(), take)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Lock{}, fmt.Errorf("acquire edit lock: %w", err)
-	case reply[0] == "closed":
-		return Lock{}, ErrSessionClosed
-	case reply[0] == "held":
-		held, err := readLock(reply[1:])
-		if err != nil {
-			return Lock{}, fmt.Errorf("acquire edit lock: %w", err)
-		}
-		return Lock{}, &HeldError{By: held, OwnOtherTab: held.User == s.User}
 	}
-	return ownLock(s, res, reply[1:])
+	var l Lock
+	switch reply[0] {
+	case "closed":
+		return Lock{}, ErrSessionClosed
+	case "held":
+		if l, err = readLock(reply[1:]); err == nil {
+			return Lock{}, &HeldError{By: l, OwnOtherTab: l.User == s.User}
+		}
+	default:
+		l, err = ownLock(s, res, reply[1:])
+	}
+	if err != nil {
+		return Lock{}, fmt.Errorf("acquire edit lock: %w", err)
+	}
+	return l, nil
 }
 
 // Release gives a lock back. It reports false, and changes nothing, where
@@ -351,6 +358,9 @@ func validResource(res string) bool {
 
 // ownLock reads a token and a since.
 func ownLock(s Session, res string, reply []string) (Lock, error) {
+	if len(reply) != 2 {
+		return Lock{}, errReply
+	}
 	token, err := strconv.ParseInt(reply[0], 10, 64)
 	if err != nil {
 		return Lock{}, err
@@ -361,6 +371,9 @@ func ownLock(s Session, res string, reply []string) (Lock, error) {
 
 // readLock reads resource, session, since, active, state and by.
 func readLock(row []string) (Lock, error) {
+	if len(row) != 6 {
+		return Lock{}, errReply
+	}
 	l := Lock{Resource: row[0], SessionHash: row[1], Detached: row[4] == "detached"}
 	var err1, err2 error
 	l.Since, err1 = unixMilli(row[2])
