@@ -77,7 +77,7 @@ func TestBadFramesAreClosed(t *testing.T) {
 		"not UTF-8":           {write(websocket.TextMessage, "{\"type\":\"\xff\"}"), realtime.CloseBadFrame},
 		"reserved bits":       {raw(0xf1, 0x80, 0, 0, 0, 0), realtime.CloseBadFrame},
 		"not masked":          {raw(0x81, 0x02, '{', '}'), realtime.CloseBadFrame},
-		"a terabyte":          {raw(0x81, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0}, // it waits for more, and is no trouble
+		"a terabyte":          {raw(0x81, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), realtime.CloseTooBig},
 		"stray continuation":  {raw(0x80, 0x80, 0, 0, 0, 0), realtime.CloseBadFrame},
 		"many frames":         {func(c *tab) { repeat(c, 60, `{"type":"x"}`) }, realtime.CloseTooMany},
 		"flood of pings":      {func(c *tab) { flood(c, 0x89) }, realtime.CloseTooMany},
@@ -160,6 +160,45 @@ func TestFragmentsAreOneFrame(t *testing.T) {
 		}
 	}
 	s.expect(t, "frame x")
+}
+
+// TestFramesArriveInAnyPieces sends the same frames cut at every place.
+func TestFramesArriveInAnyPieces(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, nil)
+	var all []byte
+	mask := []byte{1, 2, 3, 4}
+	add := func(head byte, payload string) {
+		all = append(all, head)
+		if n := len(payload); n < 126 {
+			all = append(all, 0x80|byte(n))
+		} else {
+			all = append(all, 0x80|126, byte(n>>8), byte(n))
+		}
+		all = append(all, mask...)
+		for i := range len(payload) {
+			all = append(all, payload[i]^mask[i%4])
+		}
+	}
+	add(0x81, `{"type":"a"}`)
+	add(0x01, `{"type":`)
+	add(0x8a, "a pong")
+	add(0x80, `"b"}`)
+	add(0x81, `{"type":"c","pad":"`+strings.Repeat("x", realtime.MaxFrame-21)+`"}`)
+	add(0x81, `{"type":"d"}`)
+	for at := 1; at < len(all); at += 1 + at/40*at/40 {
+		c := s.connect(t, "")
+		s.expect(t, "open")
+		for _, part := range [][]byte{all[:at], all[at:]} {
+			if _, err := c.NetConn().Write(part); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond) // the pieces arrive one by one, mostly
+		}
+		s.expect(t, "frame a", "frame b", "frame c", "frame d")
+		c.say(`{"type":"bye"}`)
+		s.expect(t, "closed left")
+	}
 }
 
 func TestNoMoreConnectionsThanAllowed(t *testing.T) {

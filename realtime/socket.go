@@ -3,6 +3,8 @@ package realtime
 import (
 	"errors"
 	"net"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +17,8 @@ const (
 	queueBytes  = 128 << 10
 	// sendBuffer bounds what the system keeps for a client that reads nothing: 4 MB if one lets it.
 	sendBuffer = 64 << 10
+	// slowPiece is how many bytes are progress where the system does not say.
+	slowPiece = 4 << 10
 	// closeWait is for how long a client may take to answer a close.
 	closeWait = time.Second
 	// stuckAWhile is when a client that takes nothing counts as a slow one, whose answers to pings take their time too.
@@ -27,28 +31,22 @@ const (
 	maxRooms  = 8
 )
 
-var (
-	errFlood     = errors.New("more bytes than a client may send")
-	errTooBehind = errors.New("the client reads too slowly")
-)
+const tooBehind = "the client reads too slowly"
 
-// socket is a connection and its one writer. It lies under the WebSocket of gorilla, which only reads: whatever is written goes through the
-// queue here. A write takes what the system takes at once and leaves the rest to the next turn of the shard, so nobody waits for a client;
-// boards are not queued at all, a slow client is merely behind and later hears once what it has missed.
+// socket is a connection and its one writer. A write takes what the system takes at once and leaves the rest to the next turn of the shard, so
+// nobody waits for a client. What boards have to tell is not queued at all: a slow client is merely behind, and later hears once what it has
+// missed.
 type socket struct {
 	net.Conn
-	hub      *Hub
-	shard    *shard
-	place    int             // in shard.sockets, guarded by shard.mu
-	raw      syscall.RawConn // nil for a connection that only a goroutine can write to
-	wake     chan struct{}   // that goroutine's
-	upgraded bool            // set before the reader begins
-	broken   bool            // reading has failed, of the reader alone
-	bytes    bucket          // of the reader alone
-	opened   int64           // unix ns, like all times here
-	session  atomic.Pointer[Session]
-	heard    atomic.Int64 // when the last frame or pong came
-	fast     atomic.Bool
+	hub     *Hub
+	shard   *shard
+	place   int             // in shard.sockets, guarded by shard.mu
+	raw     syscall.RawConn // nil for a connection that only a goroutine can write to
+	wake    chan struct{}   // that goroutine's
+	opened  int64           // unix ns, like all times here
+	session atomic.Pointer[Session]
+	heard   atomic.Int64 // when the last frame or pong came
+	fast    atomic.Bool
 
 	mu      sync.Mutex
 	rest    []byte   // of a frame that the system has taken a part of
@@ -60,6 +58,7 @@ type socket struct {
 	closeAt int64 // when the connection is cut; 0 if it is not being closed
 	pinged  int64 // when a ping was sent that is not answered; 0 if there is none
 	behind  bool  // it has been stuck for a while since the last answer
+	greeted bool  // a hello has come, though its session may still wait for the handler
 	ended   bool
 }
 
@@ -80,7 +79,7 @@ type topic interface {
 }
 
 func newSocket(conn net.Conn, h *Hub, now time.Time) *socket {
-	s := &socket{Conn: conn, hub: h, opened: now.UnixNano(), bytes: bucket{rate: bytesASecond, size: bytesAtOnce, left: bytesAtOnce, at: now}}
+	s := &socket{Conn: conn, hub: h, opened: now.UnixNano()}
 	s.heard.Store(s.opened)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer) // a hint
@@ -95,33 +94,6 @@ func newSocket(conn net.Conn, h *Hub, now time.Time) *socket {
 	return s
 }
 
-// Read is what gorilla reads with.
-func (s *socket) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	if err != nil {
-		s.broken = true
-	} else if s.upgraded && !s.bytes.take(time.Now(), float64(n)) && !s.closing() {
-		err = errFlood
-	}
-	return n, err
-}
-
-// Write is what gorilla writes with: the answer to the handshake, and later only complaints and pongs of its own, which are ours to make.
-func (s *socket) Write(p []byte) (int, error) {
-	if s.upgraded {
-		return len(p), nil
-	}
-	return s.Conn.Write(p)
-}
-
-// SetWriteDeadline keeps gorilla's deadlines from writes that do not wait.
-func (s *socket) SetWriteDeadline(t time.Time) error {
-	if s.upgraded {
-		return nil
-	}
-	return s.Conn.SetWriteDeadline(t)
-}
-
 // send queues an encoded frame and writes what can be written.
 func (s *socket) send(frame []byte) {
 	s.mu.Lock()
@@ -130,7 +102,7 @@ func (s *socket) send(frame []byte) {
 		return
 	}
 	if len(s.queue) == queueFrames || s.queued+len(frame) > queueBytes && s.queued > 0 {
-		s.closeLocked(CloseTooSlow, errTooBehind.Error())
+		s.closeLocked(CloseTooSlow, tooBehind)
 		return
 	}
 	s.queue, s.queued = append(s.queue, frame), s.queued+len(frame)
@@ -175,12 +147,14 @@ func (s *socket) cutLocked() {
 		return
 	}
 	s.ended, s.rest, s.queue = true, nil, nil
-	if s.stuck != 0 {
-		if tcp, ok := s.Conn.(interface{ SetLinger(int) error }); ok {
-			_ = tcp.SetLinger(0) // the system would keep trying for minutes
-		}
+	conn := s.Conn
+	if secret, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secret.NetConn() // TLS would wait for up to 5 seconds to say goodbye
 	}
-	_ = s.Conn.Close()
+	if tcp, ok := conn.(*net.TCPConn); ok && s.stuck != 0 {
+		_ = tcp.SetLinger(0) // the system would keep trying for minutes
+	}
+	_ = conn.Close()
 	s.rouse()
 }
 
@@ -282,19 +256,36 @@ func (s *socket) writer() {
 				}
 				break
 			}
-			now := time.Now()
-			s.stuck = now.UnixNano()
 			s.mu.Unlock()
-			_ = s.Conn.SetWriteDeadline(now.Add(s.hub.cfg.SlowLimit))
-			if _, err := s.Conn.Write(frame); err != nil {
+			if err := s.writeSlowly(frame); err != nil {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					s.hub.closed(CloseTooSlow)
+				}
 				s.cut()
 				return
 			}
-			s.mu.Lock()
-			s.stuck = 0
-			s.mu.Unlock()
 		}
 	}
+}
+
+// writeSlowly writes a frame in pieces, each of which has the time that a client may take without progress.
+func (s *socket) writeSlowly(frame []byte) error {
+	for piece := range slices.Chunk(frame, slowPiece) {
+		now := time.Now()
+		s.stall(now.UnixNano())
+		_ = s.Conn.SetWriteDeadline(now.Add(s.hub.cfg.SlowLimit))
+		if _, err := s.Conn.Write(piece); err != nil {
+			return err
+		}
+	}
+	s.stall(0)
+	return nil
+}
+
+func (s *socket) stall(since int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck = since
 }
 
 // turn is what a shard does for a socket once in each window: end what has had its time, ping, and write what is new.
@@ -309,11 +300,11 @@ func (s *socket) turn(now int64) {
 	case s.closeAt != 0 && now > s.closeAt:
 		s.cutLocked()
 		return
-	case s.stuck != 0 && now-s.stuck > int64(cfg.SlowLimit):
+	case s.raw != nil && s.stuck != 0 && now-s.stuck > int64(cfg.SlowLimit):
 		s.hub.closed(CloseTooSlow)
 		s.cutLocked() // it cannot even be told
 		return
-	case session == nil && now-s.opened > int64(cfg.HelloWait):
+	case !s.greeted && now-s.opened > int64(cfg.HelloWait):
 		s.closeLocked(CloseBadFrame, "no hello")
 	case session != nil && !session.Principal.Expires.IsZero() && now > session.Principal.Expires.UnixNano():
 		session.finish(Withdrawn)
