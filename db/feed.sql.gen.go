@@ -173,6 +173,38 @@ func (q *Queries) FeedHeads(ctx context.Context, db DBTX, eventIds []int64) ([]F
 	return items, nil
 }
 
+const feedHeld = `-- name: FeedHeld :many
+SELECT (1000 * floor(extract(epoch FROM s.held_until)))::bigint AS until_ms, array_agg(s.id ORDER BY s.id)::integer[] AS ids
+FROM seats s WHERE s.event_id = $1 AND s.area_id IS NULL AND s.held_until > statement_timestamp()
+GROUP BY 1 ORDER BY 1
+`
+
+type FeedHeldRow struct {
+	UntilMs int64
+	Ids     []int32
+}
+
+// By the second in which their holds end.
+func (q *Queries) FeedHeld(ctx context.Context, db DBTX, eventID int64) ([]FeedHeldRow, error) {
+	rows, err := db.Query(ctx, feedHeld, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FeedHeldRow
+	for rows.Next() {
+		var i FeedHeldRow
+		if err := rows.Scan(&i.UntilMs, &i.Ids); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const feedInsert = `-- name: FeedInsert :exec
 INSERT INTO feeds (event_id, epoch) VALUES ($1, $2)
 `
@@ -322,18 +354,14 @@ func (q *Queries) FeedRaise(ctx context.Context, db DBTX, arg FeedRaiseParams) e
 	return err
 }
 
-const feedStates = `-- name: FeedStates :many
-SELECT t.state, t.until_ms, array_agg(t.id)::integer[] AS ids
-FROM (
-    SELECT s.id, (CASE WHEN s.buyer IS NOT NULL THEN 2
-                       WHEN s.block_id IS NOT NULL THEN 3
-                       WHEN s.held_until > statement_timestamp() THEN 1
-                       WHEN NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean THEN 3
-                       ELSE 0 END)::smallint AS state,
-           (CASE WHEN s.held_until > statement_timestamp() THEN 1000 * floor(extract(epoch FROM s.held_until)) ELSE 0 END)::bigint AS until_ms
-    FROM seats s WHERE s.event_id = $3 AND s.area_id IS NULL
-) t
-GROUP BY t.state, t.until_ms ORDER BY t.state, t.until_ms
+const feedStates = `-- name: FeedStates :one
+SELECT ARRAY(
+    SELECT 4 * s.id + CASE WHEN s.buyer IS NOT NULL THEN 2
+                           WHEN s.block_id IS NOT NULL THEN 3
+                           WHEN s.held_until > statement_timestamp() THEN 1
+                           WHEN NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean THEN 3
+                           ELSE 0 END
+    FROM seats s WHERE s.event_id = $3 AND s.area_id IS NULL)::integer[] AS states
 `
 
 type FeedStatesParams struct {
@@ -342,31 +370,12 @@ type FeedStatesParams struct {
 	EventID    int64
 }
 
-type FeedStatesRow struct {
-	State   int16
-	UntilMs int64
-	Ids     []int32
-}
-
-// The numbered seats by what they are to the caller, held ones by the second in which that ends.
-func (q *Queries) FeedStates(ctx context.Context, db DBTX, arg FeedStatesParams) ([]FeedStatesRow, error) {
-	rows, err := db.Query(ctx, feedStates, arg.Channels, arg.AnyChannel, arg.EventID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []FeedStatesRow
-	for rows.Next() {
-		var i FeedStatesRow
-		if err := rows.Scan(&i.State, &i.UntilMs, &i.Ids); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
+// What each numbered seat is to the caller: four times its id, and the state. In no order.
+func (q *Queries) FeedStates(ctx context.Context, db DBTX, arg FeedStatesParams) ([]int32, error) {
+	row := db.QueryRow(ctx, feedStates, arg.Channels, arg.AnyChannel, arg.EventID)
+	var states []int32
+	err := row.Scan(&states)
+	return states, err
 }
 
 const feedsWaiting = `-- name: FeedsWaiting :many
