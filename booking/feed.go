@@ -18,7 +18,7 @@ import (
 
 const (
 	feedEvents = 200  // that one call of Number looks at
-	feedBatch  = 1000 // changes in one transaction, or a few more, and in one answer of Changes
+	feedBatch  = 1000 // changes in one transaction, and in one answer of Changes
 	feedLease  = 1500 * time.Millisecond
 	maxEpoch   = 1e12
 )
@@ -42,7 +42,7 @@ type Batch struct {
 
 // Number gives numbers to changes that have been committed, and returns them to be told to those who watch. Any number of nodes may call
 // it, often: an event is numbered by the one that has its lease, or by whoever finds that over. What was numbered and never told, because
-// its node died, is in Changes. One call takes about 1,000 changes of an event; a batch that is so large says that more may wait. An event
+// its node died, is in Changes. One call takes up to 1,000 changes of an event; a batch that is so large says that more may wait. An event
 // that fails does not keep the others.
 func (s *Service) Number(ctx context.Context, node uuid.UUID) (batches []Batch, err error) {
 	events, err := queries.FeedsWaiting(ctx, s.pool, db.FeedsWaitingParams{Publisher: node, MaxRows: feedEvents})

@@ -388,11 +388,11 @@ func TestFeedCatchesUpWithALargeBacklog(t *testing.T) {
 	const waiting = 20_000
 	numberAll(t, w, uuid.New())
 	if _, err := w.Pool.Exec(t.Context(), `INSERT INTO seat_ledger (event_id, seat_id, fence, action, ref, at)
-		SELECT $1, n % 60 + 1, n / 60 + 1, 'blocked', $2, now() - n * interval '1 ms' FROM generate_series(0, $3) n`, int64(w.Event), uuid.New(), waiting-1); err != nil {
+		SELECT $1, n % 60 + 1, n / 60 + 1, 'blocked', $2, now() + (n + n * 7919 % 3000) * interval '1 ms' FROM generate_series(0, $3) n`, int64(w.Event), uuid.New(), waiting-1); err != nil {
 		t.Fatal(err)
 	}
 	batches := numberAll(t, w, uuid.New())
-	if last := batches[len(batches)-1]; last.Seq != waiting || len(batches) < 10 {
+	if last := batches[len(batches)-1]; last.Seq != waiting || len(batches) != waiting/1000 {
 		t.Errorf("%d batches end at %d", len(batches), last.Seq)
 	}
 	broken, err := db.New().VerifyFeeds(t.Context(), w.Pool)

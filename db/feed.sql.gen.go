@@ -285,22 +285,22 @@ func (q *Queries) FeedNumber(ctx context.Context, db DBTX, arg FeedNumberParams)
 const feedPick = `-- name: FeedPick :many
 WITH oldest AS MATERIALIZED (
     SELECT l.seat_id, l.fence FROM seat_ledger l
-    WHERE l.event_id = $1 AND l.seq IS NULL ORDER BY l.at LIMIT $2
+    WHERE l.event_id = $2 AND l.seq IS NULL ORDER BY l.at LIMIT $1
 ), tops AS MATERIALIZED (
     SELECT o.seat_id, max(o.fence) AS fence FROM oldest o GROUP BY o.seat_id
 ), picked AS (
     SELECT n.seat_id, n.fence, max(n.at) OVER (PARTITION BY n.seat_id ORDER BY n.fence) AS at
     FROM tops t, LATERAL (
         SELECT l.seat_id, l.fence, l.at, l.seq FROM seat_ledger l
-        WHERE l.event_id = $1 AND l.seat_id = t.seat_id AND l.fence <= t.fence OFFSET 0) n
+        WHERE l.event_id = $2 AND l.seat_id = t.seat_id AND l.fence <= t.fence OFFSET 0) n
     WHERE n.seq IS NULL
 )
-SELECT p.seat_id, p.fence FROM picked p ORDER BY p.at, p.seat_id, p.fence
+SELECT p.seat_id, p.fence FROM picked p ORDER BY p.at, p.seat_id, p.fence LIMIT $1
 `
 
 type FeedPickParams struct {
-	EventID int64
 	MaxRows int32
+	EventID int64
 }
 
 type FeedPickRow struct {
@@ -313,7 +313,7 @@ type FeedPickRow struct {
 // its own after FeedLock: one that locks and reads at once would not see what the publisher before has numbered.
 // OFFSET 0 and the filter outside of it: the seat's rows are looked up by their whole key, however little the planner knows.
 func (q *Queries) FeedPick(ctx context.Context, db DBTX, arg FeedPickParams) ([]FeedPickRow, error) {
-	rows, err := db.Query(ctx, feedPick, arg.EventID, arg.MaxRows)
+	rows, err := db.Query(ctx, feedPick, arg.MaxRows, arg.EventID)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ WITH oldest AS MATERIALIZED (
         WHERE l.event_id = @event_id AND l.seat_id = t.seat_id AND l.fence <= t.fence OFFSET 0) n
     WHERE n.seq IS NULL
 )
-SELECT p.seat_id, p.fence FROM picked p ORDER BY p.at, p.seat_id, p.fence;
+SELECT p.seat_id, p.fence FROM picked p ORDER BY p.at, p.seat_id, p.fence LIMIT @max_rows;
 
 -- name: FeedNumber :execrows
 -- By the whole key: nobody else numbers while the feed is locked.
