@@ -1,6 +1,7 @@
 package booking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ func (s *Service) number(ctx context.Context, node uuid.UUID, event seats.EventI
 		if err != nil {
 			return fmt.Errorf("lock feed: %w", err)
 		}
-		seq, err := queries.FeedNumber(ctx, tx, db.FeedNumberParams{
-			EventID: int64(event), Publisher: node, Seq: from, MaxRows: feedBatch, Lease: feedLease,
-		})
+		seq, err := numberNext(ctx, tx, node, event, from)
 		if err != nil || seq == from {
 			return err
 		}
@@ -84,6 +83,29 @@ func (s *Service) number(ctx context.Context, node uuid.UUID, event seats.EventI
 		return Batch{}, err
 	}
 	return batch, nil
+}
+
+// numberNext gives the numbers after from to what waits, and returns the last one.
+func numberNext(ctx context.Context, tx pgx.Tx, node uuid.UUID, event seats.EventID, from int64) (int64, error) {
+	rows, err := queries.FeedPick(ctx, tx, db.FeedPickParams{EventID: int64(event), MaxRows: feedBatch})
+	if err != nil {
+		return 0, fmt.Errorf("pick changes: %w", err)
+	}
+	if len(rows) == 0 {
+		return from, nil
+	}
+	numbers := db.FeedNumberParams{EventID: int64(event)}
+	for i, r := range rows {
+		numbers.SeatIds, numbers.Fences, numbers.Seqs = append(numbers.SeatIds, r.SeatID), append(numbers.Fences, r.Fence), append(numbers.Seqs, from+1+int64(i))
+	}
+	if n, err := queries.FeedNumber(ctx, tx, numbers); err != nil || int(n) != len(rows) {
+		return 0, cmp.Or(err, fmt.Errorf("numbered %d of %d changes under the lock", n, len(rows)))
+	}
+	seq := from + int64(len(rows))
+	if err := queries.FeedRaise(ctx, tx, db.FeedRaiseParams{EventID: int64(event), Seq: seq, Publisher: node, Lease: feedLease}); err != nil {
+		return 0, fmt.Errorf("raise feed: %w", err)
+	}
+	return seq, nil
 }
 
 // readBatch reads the epoch before the cells: whoever changes the event in between makes another epoch, which replaces them.

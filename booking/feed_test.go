@@ -15,6 +15,7 @@ import (
 	"seatfence/booking"
 	. "seatfence/booking/bookingtest"
 	"seatfence/db"
+	"seatfence/db/dbtest"
 	"seatfence/seats"
 )
 
@@ -38,7 +39,7 @@ func blank(t *testing.T, w World) *watcher {
 	return v
 }
 
-func mapState(t *testing.T, w World) *booking.MapState {
+func mapState(t testing.TB, w World) *booking.MapState {
 	t.Helper()
 	state, err := w.Service.MapState(context.Background(), Buyer(), w.Event)
 	if err != nil {
@@ -378,6 +379,26 @@ func TestChangesThatWereNumberedAndNeverToldAreFound(t *testing.T) {
 		v.apply(t, b)
 	}
 	v.compare(t, w)
+}
+
+// Plans are made while the ledger is empty and kept: what waits must not be compared with what is numbered, row by row.
+func TestFeedCatchesUpWithALargeBacklog(t *testing.T) {
+	t.Parallel()
+	w := New(t, dbtest.Pool(t), booking.DefaultLimits) // whose ledger is made up, and verified by nobody
+	const waiting = 20_000
+	numberAll(t, w, uuid.New())
+	if _, err := w.Pool.Exec(t.Context(), `INSERT INTO seat_ledger (event_id, seat_id, fence, action, ref, at)
+		SELECT $1, n % 60 + 1, n / 60 + 1, 'blocked', $2, now() + (n + n * 7919 % 3000) * interval '1 ms' FROM generate_series(0, $3) n`, int64(w.Event), uuid.New(), waiting-1); err != nil {
+		t.Fatal(err)
+	}
+	batches := numberAll(t, w, uuid.New())
+	if last := batches[len(batches)-1]; last.Seq != waiting || len(batches) != waiting/1000 {
+		t.Errorf("%d batches end at %d", len(batches), last.Seq)
+	}
+	broken, err := db.New().VerifyFeeds(t.Context(), w.Pool)
+	if broken > 0 || err != nil {
+		t.Errorf("%d numbers are wrong, %v", broken, err)
+	}
 }
 
 // Whatever commits while a state is read is in it or comes after it.

@@ -22,7 +22,7 @@ type MapState struct {
 	FeedTop
 	First      seats.ID    `json:"first"`  // of States
 	States     []byte      `json:"states"` // two bits for each seat id from First on, low bits first; no seat, and no number: FeedBlocked
-	Held       []HeldSeats `json:"held"`   // every seat that States says is held, by time
+	Held       []HeldSeats `json:"held"`   // the held seats, by time; one whose hold has just ended may be missing
 	Areas      []AreaFree  `json:"areas"`
 	ServerTime time.Time   `json:"server_time"`
 
@@ -118,40 +118,33 @@ func readMapState(ctx context.Context, tx pgx.Tx, caller Caller, event seats.Eve
 	if err != nil {
 		return nil, err
 	}
-	rows, err := queries.FeedStates(ctx, tx, db.FeedStatesParams{EventID: int64(event), AnyChannel: reach.All, Channels: reach.Channels})
+	cells, err := queries.FeedStates(ctx, tx, db.FeedStatesParams{EventID: int64(event), AnyChannel: reach.All, Channels: reach.Channels})
 	if err != nil {
 		return nil, fmt.Errorf("read states: %w", err)
 	}
-	state := &MapState{FeedTop: topOf(head), Held: []HeldSeats{}, ServerTime: head.ServerTime.UTC()}
-	state.First, state.States = packed(rows)
-	for _, r := range rows {
-		if FeedState(r.State) == FeedHeld {
-			slices.Sort(r.Ids)
-			state.Held = append(state.Held, HeldSeats{r.UntilMs, r.Ids})
-		}
+	held, err := queries.FeedHeld(ctx, tx, int64(event))
+	if err != nil {
+		return nil, fmt.Errorf("read held seats: %w", err)
+	}
+	state := &MapState{FeedTop: topOf(head), Held: make([]HeldSeats, len(held)), ServerTime: head.ServerTime.UTC()}
+	state.First, state.States = packed(cells)
+	for i, r := range held {
+		state.Held[i] = HeldSeats{r.UntilMs, r.Ids}
 	}
 	state.Areas, err = feedAreas(ctx, tx, event, reach, nil)
 	return state, err
 }
 
-// packed writes the states of seats as two bits each, and returns the first seat's id.
-func packed(rows []db.FeedStatesRow) (first seats.ID, states []byte) {
-	var last seats.ID
-	for _, r := range rows {
-		if low := slices.Min(r.Ids); first == 0 || low < first {
-			first = low
-		}
-		last = max(last, slices.Max(r.Ids))
-	}
-	if first == 0 {
+// packed writes states, which come as four times the seat's id and the state, as two bits each, and returns the first seat's id.
+func packed(cells []int32) (first seats.ID, states []byte) {
+	if len(cells) == 0 {
 		return 1, []byte{}
 	}
-	states = slices.Repeat([]byte{0xff}, int(last-first)/4+1)
-	for _, r := range rows {
-		for _, id := range r.Ids {
-			at := id - first
-			states[at/4] &^= (^byte(r.State) & 3) << (at % 4 * 2)
-		}
+	first = slices.Min(cells) / 4
+	states = slices.Repeat([]byte{0xff}, int(slices.Max(cells)/4-first)/4+1)
+	for _, cell := range cells {
+		at := cell/4 - first
+		states[at/4] &^= byte(^cell&3) << (at % 4 * 2)
 	}
 	return first, states
 }

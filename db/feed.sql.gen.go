@@ -129,7 +129,7 @@ const feedHeads = `-- name: FeedHeads :many
 SELECT f.event_id, f.epoch, f.seq, e.layout, statement_timestamp()::timestamptz AS server_time,
        (SELECT count(*) FROM channels c
         WHERE c.event_id = f.event_id AND e.starts_at - c.release_before <= statement_timestamp())::integer AS released,
-       EXISTS (SELECT 1 FROM seat_ledger l WHERE l.event_id = f.event_id AND l.seq IS NULL)::boolean AS waiting
+       coalesce((SELECT true FROM seat_ledger l WHERE l.event_id = f.event_id AND l.seq IS NULL ORDER BY l.at LIMIT 1), false)::boolean AS waiting
 FROM feeds f JOIN events e ON e.id = f.event_id WHERE f.event_id = ANY($1::bigint[])
 `
 
@@ -163,6 +163,38 @@ func (q *Queries) FeedHeads(ctx context.Context, db DBTX, eventIds []int64) ([]F
 			&i.Released,
 			&i.Waiting,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const feedHeld = `-- name: FeedHeld :many
+SELECT (1000 * floor(extract(epoch FROM s.held_until)))::bigint AS until_ms, array_agg(s.id ORDER BY s.id)::integer[] AS ids
+FROM seats s WHERE s.event_id = $1 AND s.area_id IS NULL AND s.held_until > statement_timestamp()
+GROUP BY 1 ORDER BY 1
+`
+
+type FeedHeldRow struct {
+	UntilMs int64
+	Ids     []int32
+}
+
+// By the second in which their holds end.
+func (q *Queries) FeedHeld(ctx context.Context, db DBTX, eventID int64) ([]FeedHeldRow, error) {
+	rows, err := db.Query(ctx, feedHeld, eventID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FeedHeldRow
+	for rows.Next() {
+		var i FeedHeldRow
+		if err := rows.Scan(&i.UntilMs, &i.Ids); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -223,85 +255,73 @@ func (q *Queries) FeedLock(ctx context.Context, db DBTX, arg FeedLockParams) (in
 	return seq, err
 }
 
-const feedNumber = `-- name: FeedNumber :one
-WITH waiting AS MATERIALIZED (
-    SELECT l.seat_id, l.fence, max(l.at) OVER (PARTITION BY l.seat_id ORDER BY l.fence) AS at
-    FROM seat_ledger l WHERE l.event_id = $3 AND l.seq IS NULL
-), picked AS MATERIALIZED (
-    SELECT w.seat_id, w.fence, (row_number() OVER (ORDER BY w.at, w.seat_id, w.fence) + $4::bigint)::bigint AS number
-    FROM waiting w ORDER BY w.at, w.seat_id, w.fence LIMIT $5::integer
-), numbered AS (
-    UPDATE seat_ledger l SET seq = p.number FROM picked p
-    WHERE l.event_id = $3 AND l.seat_id = p.seat_id AND l.fence = p.fence AND l.seq IS NULL
-    RETURNING l.seq
-)
-UPDATE feeds f SET seq = f.seq + (SELECT count(*) FROM numbered), publisher = $1::uuid,
-                   leased_until = statement_timestamp() + $2::interval
-WHERE f.event_id = $3
-RETURNING f.seq
+const feedNumber = `-- name: FeedNumber :execrows
+UPDATE seat_ledger l SET seq = n.seq
+FROM (SELECT unnest($2::integer[]) AS seat_id, unnest($3::bigint[]) AS fence, unnest($4::bigint[]) AS seq) n
+WHERE l.event_id = $1 AND l.seat_id = n.seat_id AND l.fence = n.fence
 `
 
 type FeedNumberParams struct {
-	Publisher uuid.UUID
-	Lease     time.Duration
-	EventID   int64
-	Seq       int64
-	MaxRows   int32
+	EventID int64
+	SeatIds []int32
+	Fences  []int64
+	Seqs    []int64
 }
 
-// Gives numbers to changes, in the order of their times, but never a seat's later one before an earlier one: a statement that has waited
-// for a seat is older than what it waited for. It is a statement of its own after FeedLock: one that locks and reads at once would not see
-// what the publisher before has numbered.
+// By the whole key: nobody else numbers while the feed is locked.
 func (q *Queries) FeedNumber(ctx context.Context, db DBTX, arg FeedNumberParams) (int64, error) {
-	row := db.QueryRow(ctx, feedNumber,
-		arg.Publisher,
-		arg.Lease,
+	result, err := db.Exec(ctx, feedNumber,
 		arg.EventID,
-		arg.Seq,
-		arg.MaxRows,
+		arg.SeatIds,
+		arg.Fences,
+		arg.Seqs,
 	)
-	var seq int64
-	err := row.Scan(&seq)
-	return seq, err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
-const feedStates = `-- name: FeedStates :many
-SELECT t.state, t.until_ms, array_agg(t.id)::integer[] AS ids
-FROM (
-    SELECT s.id, (CASE WHEN s.buyer IS NOT NULL THEN 2
-                       WHEN s.block_id IS NOT NULL THEN 3
-                       WHEN s.held_until > statement_timestamp() THEN 1
-                       WHEN NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean THEN 3
-                       ELSE 0 END)::smallint AS state,
-           (CASE WHEN s.held_until > statement_timestamp() THEN 1000 * floor(extract(epoch FROM s.held_until)) ELSE 0 END)::bigint AS until_ms
-    FROM seats s WHERE s.event_id = $3 AND s.area_id IS NULL
-) t
-GROUP BY t.state, t.until_ms ORDER BY t.state, t.until_ms
+const feedPick = `-- name: FeedPick :many
+WITH oldest AS MATERIALIZED (
+    SELECT l.seat_id, l.fence FROM seat_ledger l
+    WHERE l.event_id = $2 AND l.seq IS NULL ORDER BY l.at LIMIT $1
+), tops AS MATERIALIZED (
+    SELECT o.seat_id, max(o.fence) AS fence FROM oldest o GROUP BY o.seat_id
+), picked AS (
+    SELECT n.seat_id, n.fence, max(n.at) OVER (PARTITION BY n.seat_id ORDER BY n.fence) AS at
+    FROM tops t, LATERAL (
+        SELECT l.seat_id, l.fence, l.at, l.seq FROM seat_ledger l
+        WHERE l.event_id = $2 AND l.seat_id = t.seat_id AND l.fence <= t.fence OFFSET 0) n
+    WHERE n.seq IS NULL
+)
+SELECT p.seat_id, p.fence FROM picked p ORDER BY p.at, p.seat_id, p.fence LIMIT $1
 `
 
-type FeedStatesParams struct {
-	Channels   []int32
-	AnyChannel bool
-	EventID    int64
+type FeedPickParams struct {
+	MaxRows int32
+	EventID int64
 }
 
-type FeedStatesRow struct {
-	State   int16
-	UntilMs int64
-	Ids     []int32
+type FeedPickRow struct {
+	SeatID int32
+	Fence  int64
 }
 
-// The numbered seats by what they are to the caller, held ones by the second in which that ends.
-func (q *Queries) FeedStates(ctx context.Context, db DBTX, arg FeedStatesParams) ([]FeedStatesRow, error) {
-	rows, err := db.Query(ctx, feedStates, arg.Channels, arg.AnyChannel, arg.EventID)
+// The oldest changes that have no number, and what their seats have before them: a statement that has waited for a seat is older than what
+// it waited for, and a seat's later change must not get the lower number. In the order in which they are numbered. It is a statement of
+// its own after FeedLock: one that locks and reads at once would not see what the publisher before has numbered.
+// OFFSET 0 and the filter outside of it: the seat's rows are looked up by their whole key, however little the planner knows.
+func (q *Queries) FeedPick(ctx context.Context, db DBTX, arg FeedPickParams) ([]FeedPickRow, error) {
+	rows, err := db.Query(ctx, feedPick, arg.MaxRows, arg.EventID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []FeedStatesRow
+	var items []FeedPickRow
 	for rows.Next() {
-		var i FeedStatesRow
-		if err := rows.Scan(&i.State, &i.UntilMs, &i.Ids); err != nil {
+		var i FeedPickRow
+		if err := rows.Scan(&i.SeatID, &i.Fence); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -312,12 +332,58 @@ func (q *Queries) FeedStates(ctx context.Context, db DBTX, arg FeedStatesParams)
 	return items, nil
 }
 
+const feedRaise = `-- name: FeedRaise :exec
+UPDATE feeds SET seq = $1, publisher = $2::uuid, leased_until = statement_timestamp() + $3::interval
+WHERE event_id = $4
+`
+
+type FeedRaiseParams struct {
+	Seq       int64
+	Publisher uuid.UUID
+	Lease     time.Duration
+	EventID   int64
+}
+
+func (q *Queries) FeedRaise(ctx context.Context, db DBTX, arg FeedRaiseParams) error {
+	_, err := db.Exec(ctx, feedRaise,
+		arg.Seq,
+		arg.Publisher,
+		arg.Lease,
+		arg.EventID,
+	)
+	return err
+}
+
+const feedStates = `-- name: FeedStates :one
+SELECT ARRAY(
+    SELECT 4 * s.id + CASE WHEN s.buyer IS NOT NULL THEN 2
+                           WHEN s.block_id IS NOT NULL THEN 3
+                           WHEN s.held_until > statement_timestamp() THEN 1
+                           WHEN NOT coalesce(s.channel_id, 0) = ANY($1::integer[]) AND NOT $2::boolean THEN 3
+                           ELSE 0 END
+    FROM seats s WHERE s.event_id = $3 AND s.area_id IS NULL)::integer[] AS states
+`
+
+type FeedStatesParams struct {
+	Channels   []int32
+	AnyChannel bool
+	EventID    int64
+}
+
+// What each numbered seat is to the caller: four times its id, and the state. In no order.
+func (q *Queries) FeedStates(ctx context.Context, db DBTX, arg FeedStatesParams) ([]int32, error) {
+	row := db.QueryRow(ctx, feedStates, arg.Channels, arg.AnyChannel, arg.EventID)
+	var states []int32
+	err := row.Scan(&states)
+	return states, err
+}
+
 const feedsWaiting = `-- name: FeedsWaiting :many
 WITH RECURSIVE waiting AS (
-    (SELECT l.event_id FROM seat_ledger l WHERE l.seq IS NULL ORDER BY l.event_id LIMIT 1)
+    (SELECT l.event_id FROM seat_ledger l WHERE l.seq IS NULL ORDER BY l.event_id, l.at LIMIT 1)
     UNION ALL
     SELECT n.event_id FROM waiting w, LATERAL (
-        SELECT l.event_id FROM seat_ledger l WHERE l.seq IS NULL AND l.event_id > w.event_id ORDER BY l.event_id LIMIT 1) n
+        SELECT l.event_id FROM seat_ledger l WHERE l.seq IS NULL AND l.event_id > w.event_id ORDER BY l.event_id, l.at LIMIT 1) n
 )
 SELECT f.event_id FROM waiting w JOIN feeds f ON f.event_id = w.event_id
 WHERE f.publisher = $1::uuid OR f.leased_until <= statement_timestamp()
@@ -329,8 +395,8 @@ type FeedsWaitingParams struct {
 	MaxRows   int32
 }
 
-// Events with changes that have no number yet, which the publisher may number. One probe of the index for each event: how
-// many changes wait does not matter, and an idle database costs a single probe.
+// Events with changes that have no number yet, which the publisher may number. One probe of an index for each event: how many changes wait
+// does not matter, and an idle database costs a single probe. The order is that index's, so that no other one is taken.
 func (q *Queries) FeedsWaiting(ctx context.Context, db DBTX, arg FeedsWaitingParams) ([]int64, error) {
 	rows, err := db.Query(ctx, feedsWaiting, arg.Publisher, arg.MaxRows)
 	if err != nil {

@@ -4,8 +4,11 @@
 -- after they were committed: seq is null until then, and 0 in rows that are older than the feed.
 ALTER TABLE seat_ledger ADD seq bigint DEFAULT 0;
 ALTER TABLE seat_ledger ALTER seq DROP DEFAULT;
-CREATE INDEX seat_ledger_waiting ON seat_ledger (event_id) WHERE seq IS NULL;
+CREATE INDEX seat_ledger_waiting ON seat_ledger (event_id, at) WHERE seq IS NULL;
 CREATE UNIQUE INDEX seat_ledger_feed ON seat_ledger (event_id, seq) WHERE seq > 0;
+
+-- What has been numbered leaves dead entries at the front of the index of what waits, where every look at it begins.
+ALTER TABLE seat_ledger SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 
 -- Whoever locks a row numbers the event's changes, so two never do. The lease only keeps others from trying while a publisher lives.
 CREATE TABLE feeds (
@@ -22,4 +25,5 @@ SELECT e.id, 1 + floor(random() * 1e12)::bigint, EXISTS (SELECT 1 FROM seat_ledg
 
 -- +goose Down
 DROP TABLE feeds;
+ALTER TABLE seat_ledger RESET (autovacuum_vacuum_scale_factor, autovacuum_vacuum_threshold);
 ALTER TABLE seat_ledger DROP COLUMN seq;

@@ -108,6 +108,43 @@ func TestEveryStepCanBeTakenBackAndAgain(t *testing.T) {
 	}
 }
 
+// Changes from before the feed have no number, and an event that has some does not begin at 0.
+func TestHistoryFromBeforeTheFeedIsNotNumbered(t *testing.T) {
+	t.Parallel()
+	pool := connect(t, empty(t))
+	sqlDB := stdlib.OpenDBFromPool(pool)
+	defer sqlDB.Close()
+	steps, err := goose.NewProvider(goose.DialectPostgres, sqlDB, os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := steps.UpTo(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `
+		INSERT INTO organizers (name) VALUES ('Mill');
+		INSERT INTO events (id, organizer_id, name, venue, starts_at, timezone, currency, payment, status, sale_starts_at, sale_ends_at)
+		SELECT n, 1, 'An evening', 'Mill', now(), 'UTC', 'EUR', 'none', 'on_sale', now(), now() + interval '1 day' FROM generate_series(7, 8) n;
+		INSERT INTO seat_ledger (event_id, seat_id, fence, action, ref, at) VALUES (7, 1, 1, 'sold', gen_random_uuid(), now())`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := steps.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), `INSERT INTO seat_ledger (event_id, seat_id, fence, action, ref, at) VALUES (7, 1, 2, 'cancelled', gen_random_uuid(), now())`); err != nil {
+		t.Fatal(err)
+	}
+	var numbered, tops []int64
+	var epochs int
+	if err := pool.QueryRow(t.Context(), `SELECT (SELECT array_agg(coalesce(seq, -1) ORDER BY fence) FROM seat_ledger),
+		array_agg(seq ORDER BY event_id), count(DISTINCT epoch) FROM feeds`).Scan(&numbered, &tops, &epochs); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(numbered, []int64{0, -1}) || !slices.Equal(tops, []int64{1, 0}) || epochs != 2 {
+		t.Errorf("numbers %v, feeds at %v, %d epochs", numbered, tops, epochs)
+	}
+}
+
 func TestProcessesThatStartTogetherMigrateOnce(t *testing.T) {
 	t.Parallel()
 	url := empty(t)
