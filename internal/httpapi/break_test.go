@@ -18,8 +18,10 @@ func TestNamesOfAPlanAreFoundHoweverTheyAreComposed(t *testing.T) {
 		"plan":{"id":"` + made.text("plan") + `","version":1},"types":["` + apart + `"],"prices":[{"category":"` + apart + `","price":5}]}`
 	id := a.post("/v1/events", event, as(a.organizer), key("e")).want(201).text("id")
 	for i, name := range []string{apart, whole} {
-		for n, body := range []string{`{"best_available":{"quantity":1,"category":"` + name + `","section":"` + name + `"}}`,
-			`{"best_available":{"types":[{"type":"` + name + `","quantity":1}]}}`, `{"seats":[{"id":1,"type":"` + name + `"}]}`} {
+		for n, body := range []string{
+			`{"best_available":{"quantity":1,"category":"` + name + `","section":"` + name + `"}}`,
+			`{"best_available":{"types":[{"type":"` + name + `","quantity":1}]}}`, `{"seats":[{"id":1,"type":"` + name + `"}]}`,
+		} {
 			lena := a.buyer()
 			held := a.post("/v1/events/"+id+"/holds", body, as(lena), key(string(rune('a'+3*i+n)))).want(201)
 			a.do("DELETE", "/v1/holds/"+held.text("id"), "", as(lena)).want(204)
