@@ -505,7 +505,7 @@ type DraftPage struct {
 	// Body What it says.
 	Body map[string]interface{} `json:"body"`
 
-	// Item The section
+	// Item The section, or 0 for the event.
 	Item int32 `json:"item"`
 
 	// Page Which page.
