@@ -340,6 +340,38 @@ func TestReleaseOfALeftHoldRacesWithItsBuyer(t *testing.T) {
 	}
 }
 
+// A page that says that it shows a hold, at the moment at which the hold ends, leaves nothing behind; 20 of one hold are enough.
+func TestPagesEndWithTheirHold(t *testing.T) {
+	ctx, w := setup(t)
+	lena := Buyer()
+	for range 50 {
+		hold := w.MustHold(t, lena, 1)
+		var crowd sync.WaitGroup
+		crowd.Go(func() {
+			err := w.Service.ShowHold(ctx, lena, hold.ID, newPage())
+			if err != nil && !errors.Is(err, booking.ErrHoldClosed) && !errors.Is(err, booking.ErrBusy) {
+				t.Errorf("show: %v", err)
+			}
+		})
+		crowd.Go(func() {
+			if err := w.Service.Release(ctx, lena, hold.ID); err != nil {
+				t.Errorf("release: %v", err)
+			}
+		})
+		crowd.Wait()
+	}
+	if n := pageRows(t, w); n > 0 {
+		t.Errorf("%d pages of ended holds are left", n)
+	}
+	hold := w.MustHold(t, lena, 1)
+	for range 30 {
+		must(t, w.Service.ShowHold(ctx, lena, hold.ID, newPage()))
+	}
+	if n := pageRows(t, w); n != 20 {
+		t.Errorf("one hold is shown on %d pages", n)
+	}
+}
+
 // Nodes that lose each other's pages write the same rows in opposite orders.
 func TestCrowdsOfPagesThatComeAndGoNeverDeadlock(t *testing.T) {
 	ctx, w := setup(t)
