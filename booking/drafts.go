@@ -41,11 +41,11 @@ type DraftItem struct {
 
 // DraftPage is one page of a draft. SavedAt is nil until somebody has saved it.
 type DraftPage struct {
-	Item     int32
-	Page     string
-	Revision int64
-	Body     json.RawMessage
-	SavedAt  *time.Time
+	Item     int32           `json:"item"`
+	Page     string          `json:"page"`
+	Revision int64           `json:"revision"`
+	SavedAt  *time.Time      `json:"saved_at,omitempty"`
+	Body     json.RawMessage `json:"body"`
 }
 
 // DraftSaved tells what a save has made: the draft's revision, and the numbers of its items in their order.
@@ -104,20 +104,26 @@ func readDraft(ctx context.Context, tx pgx.Tx, event seats.EventID) (Draft, erro
 	return draft, nil
 }
 
-// ensureDraft makes the draft of an event that the caller may edit.
-func (s *Service) ensureDraft(ctx context.Context, caller Caller, id seats.EventID) error {
+// draftable returns an event that the caller may edit, if it can have a draft.
+func (s *Service) draftable(ctx context.Context, caller Caller, id seats.EventID) (Event, error) {
 	if caller.Kind != Organizer {
-		return ErrForbidden
+		return Event{}, ErrForbidden
 	}
 	event, err := s.EventHead(ctx, caller, id)
+	if err == nil && event.Plan == nil {
+		err = ErrNoPlan
+	}
+	return event, err
+}
+
+// ensureDraft makes the draft of an event that the caller may edit.
+func (s *Service) ensureDraft(ctx context.Context, caller Caller, id seats.EventID) error {
+	event, err := s.draftable(ctx, caller, id)
 	if err != nil {
 		return err
 	}
 	if _, err := queries.DraftGet(ctx, s.pool, int64(id)); !db.NotFound(err) {
 		return err
-	}
-	if event.Plan == nil {
-		return ErrNoPlan
 	}
 	drawn, err := readPlan(ctx, s.pool, caller, event.Plan.Plan, event.Plan.Version)
 	if err != nil {
@@ -237,8 +243,11 @@ type draftDetail struct {
 // SaveDraftPage replaces one page, for the caller who was given the fence, of the page or of the whole. ErrLockLost if another editor has
 // been given one since that excludes it, or it was another's.
 func (s *Service) SaveDraftPage(ctx context.Context, caller Caller, event seats.EventID, fence int64, item int32, page string, body []byte) (saved DraftSaved, err error) {
-	if _, err := s.DraftPage(ctx, caller, event, item, page); err != nil {
-		return saved, err
+	if _, err := s.draftable(ctx, caller, event); err != nil {
+		return saved, answer(err)
+	}
+	if !pageOf(item, page) {
+		return saved, ErrNotFound
 	}
 	clean, err := cleanPage(ctx, page, body)
 	if err != nil {
@@ -289,6 +298,9 @@ func (s *Service) savingDraft(ctx context.Context, caller Caller, event seats.Ev
 	}
 	return s.inTx(ctx, func(tx pgx.Tx) error {
 		row, err := queries.DraftLock(ctx, tx, int64(event))
+		if db.NotFound(err) {
+			return ErrLockLost // which nobody can have without a draft
+		}
 		if err != nil {
 			return fmt.Errorf("lock draft: %w", err)
 		}
@@ -309,7 +321,7 @@ func nextRevision(ctx context.Context, tx pgx.Tx, caller Caller, p db.DraftSaveP
 // SaveDraft replaces the whole draft, for the caller who was given the fence of the whole. Items without a number are new ones; those that
 // are left out are removed. The draft is then one of the plan that the event has at this moment.
 func (s *Service) SaveDraft(ctx context.Context, caller Caller, event seats.EventID, fence int64, draft Draft) (saved DraftSaved, err error) {
-	if err := s.ensureDraft(ctx, caller, event); err != nil {
+	if _, err := s.draftable(ctx, caller, event); err != nil {
 		return saved, answer(err)
 	}
 	if err := draft.clean(ctx); err != nil {
@@ -393,10 +405,18 @@ func (i *DraftItem) clean(ctx context.Context) (err error) {
 	return nil
 }
 
-// AddDraftItem adds a section, for the caller who was given the fence of the whole.
-func (s *Service) AddDraftItem(ctx context.Context, caller Caller, key Idempotency, event seats.EventID, fence int64, item DraftItem) (DraftSaved, bool, error) {
-	if err := s.ensureDraft(ctx, caller, event); err != nil {
+// AddDraftItem adds an empty section, for the caller who was given the fence of the whole.
+func (s *Service) AddDraftItem(ctx context.Context, caller Caller, key Idempotency, event seats.EventID, fence int64, name string) (DraftSaved, bool, error) {
+	if _, err := s.draftable(ctx, caller, event); err != nil {
 		return DraftSaved{}, false, answer(err)
+	}
+	name, err := cleanTitle(name)
+	if err != nil {
+		return DraftSaved{}, false, at(err, "/name")
+	}
+	item := DraftItem{Prices: json.RawMessage(`{"prices":[]}`), Seats: json.RawMessage(`{"rows":[]}`)}
+	if item.Details, err = encodePage(map[string]string{"name": name}); err != nil {
+		return DraftSaved{}, false, err
 	}
 	if err := item.clean(ctx); err != nil {
 		return DraftSaved{}, false, err
@@ -430,7 +450,7 @@ func (s *Service) AddDraftItem(ctx context.Context, caller Caller, key Idempoten
 
 // RemoveDraftItem removes a section, for the caller who was given the fence of the whole.
 func (s *Service) RemoveDraftItem(ctx context.Context, caller Caller, event seats.EventID, fence int64, item int32) error {
-	if err := s.ensureDraft(ctx, caller, event); err != nil {
+	if _, err := s.draftable(ctx, caller, event); err != nil {
 		return answer(err)
 	}
 	return answer(s.savingDraft(ctx, caller, event, fence, func(tx pgx.Tx, _ db.Draft) error {

@@ -25,6 +25,14 @@ const (
 	PageSeats     = "seats"     // {"rows": …} of the section
 )
 
+// pageOf reports whether an item can have a page of this name.
+func pageOf(item int32, page string) bool {
+	if item == 0 {
+		return page == PageVariables || page == PagePlan
+	}
+	return item > 0 && (page == PageDetails || page == PagePrices || page == PageSeats)
+}
+
 // draftVariables are the settings of the event that its draft can change. An order limit of 0 is none.
 type draftVariables struct {
 	Name         *string    `json:"name"`

@@ -73,6 +73,14 @@ var matrix = map[string][]int{
 	"getPlanVersion":     {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
 	"publishPlan":        {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
 	"changePlan":         {401, 403, 403, 403, 403, 200, 404, 401, 200, 200, 403, 403, 401},
+	"getDraft":           {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
+	"saveDraft":          {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
+	"takeEdit":           {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
+	"addDraftItem":       {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
+	"removeDraftItem":    {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
+	"getDraftPage":       {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
+	"saveDraftPage":      {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
+	"publishDraft":       {401, 403, 403, 403, 403, 409, 404, 401, 409, 409, 403, 403, 401},
 	"health":             {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
 	"ready":              {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
 }
@@ -140,6 +148,14 @@ func (w world) requests() map[string]struct{ method, path, body string } {
 		"updateEvent":        {"PATCH", event, `{"status":"paused"}`},
 		"setPrices":          {"PUT", event + "/prices", samePrices},
 		"changePlan":         {"PUT", event + "/plan", `{"plan":"` + w.house + `","version":1}`},
+		"getDraft":           {"GET", event + "/draft", ""}, // the event has no plan, and so no draft
+		"saveDraft":          {"PUT", event + "/draft", "{}"},
+		"takeEdit":           {"POST", event + "/draft/edits", `{"whole":true}`},
+		"addDraftItem":       {"POST", event + "/draft/items", `{"name":"Balcony"}`},
+		"removeDraftItem":    {"DELETE", event + "/draft/items/1", ""},
+		"getDraftPage":       {"GET", event + "/draft/1/seats", ""},
+		"saveDraftPage":      {"PUT", event + "/draft/1/seats", `{"rows":[]}`},
+		"publishDraft":       {"POST", event + "/draft/publish", ""},
 		"listSeats":          {"GET", event + "/seats", ""},
 		"getSeat":            {"GET", event + "/seats/1", ""},
 		"getSeatHistory":     {"GET", event + "/seats/1/history", ""},
@@ -231,7 +247,7 @@ func TestEveryRoleGetsWhatTheMatrixSays(t *testing.T) {
 				if name == "signOut" && slices.Contains(staff.Roles, strings.ReplaceAll(role, " ", "_")) {
 					token = a.post("/v1/sessions/staff", `{"email":"`+strings.ReplaceAll(role, " ", "_")+`@example.com","password":"`+password+`"}`).want(201).text("token")
 				}
-				edits := []edit{key(fmt.Sprint("matrix-", a.keys.Add(1)))}
+				edits := []edit{key(fmt.Sprint("matrix-", a.keys.Add(1))), header("Edit-Fence", "1")}
 				if token != "" {
 					edits = append(edits, as(token))
 				}

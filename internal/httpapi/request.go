@@ -133,7 +133,7 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 
 // checkAddress holds the path and the query to the contract before the generated code parses them leniently.
 func (o operation) checkAddress(c echo.Context) error {
-	for _, name := range []string{"seat", "version", "channel"} {
+	for _, name := range []string{"seat", "version", "channel", "item"} {
 		if n := c.Param(name); n != "" && !plainInteger(n, 32) {
 			return booking.ErrNotFound
 		}

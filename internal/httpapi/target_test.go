@@ -67,10 +67,14 @@ func (x target) public() bool { return httpapi.Access[x.op.OperationID]&httpapi.
 
 // edits are the credential of the request that succeeds.
 func (x target) edits() []edit {
-	if x.token == "" {
-		return nil
+	var list []edit
+	if x.token != "" {
+		list = append(list, as(x.token))
 	}
-	return []edit{as(x.token)}
+	if slices.ContainsFunc(x.params, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "Edit-Fence" }) {
+		list = append(list, header("Edit-Fence", "1")) // of an event of which nobody has taken another
+	}
+	return list
 }
 
 // targets pairs each operation of the contract with its requests that succeed. An operation without one fails the test.
@@ -123,7 +127,30 @@ func (a *api) requests() map[string]request {
 	for event, id := range map[string]string{a.event: "21", draft: "1"} {
 		a.post("/v1/events/"+event+"/channels", `{"name":"box office","seats":[`+id+`]}`, as(a.organizer), key("channel")).want(201)
 	}
+	drafted := func() map[string]string {
+		event := a.post("/v1/events", eventOf(a.housePlan()), as(a.organizer), key(fmt.Sprint("drafted-", a.keys.Add(1)))).want(201).text("id")
+		a.post("/v1/events/"+event+"/draft/edits", `{"whole":true}`, as(a.organizer)).want(200)
+		return map[string]string{"event": event}
+	}
+	inSection := func(ids map[string]string, page string) map[string]string {
+		ids["item"] = "1"
+		if page != "" {
+			ids["page"] = page
+		}
+		return ids
+	}
+	inWhole := drafted()
+	whole := string(a.get("/v1/events/"+inWhole["event"]+"/draft", as(a.organizer)).want(200).raw)
 	return map[string]request{
+		"getDraft":         {drafted(), "", a.organizer, 200},
+		"saveDraft":        {inWhole, whole, a.organizer, 200},
+		"takeEdit":         {drafted(), `{"item":1,"page":"seats"}`, a.organizer, 200},
+		"takeEdit whole":   {drafted(), `{"whole":true}`, a.organizer, 200},
+		"addDraftItem":     {drafted(), `{"name":"Balcony"}`, a.organizer, 201},
+		"removeDraftItem":  {inSection(drafted(), ""), "", a.organizer, 204},
+		"getDraftPage":     {inSection(drafted(), "details"), "", a.organizer, 200},
+		"saveDraftPage":    {inSection(drafted(), "details"), `{"name":"Circle","own":{"x":1.5}}`, a.organizer, 200},
+		"publishDraft":     {drafted(), "", a.organizer, 200},
 		"createSession":    {nil, "", "", 201},
 		"listEvents":       {nil, "", "", 200},
 		"createEvent":      {nil, newEvent("draft"), a.organizer, 201},
