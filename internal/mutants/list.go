@@ -333,7 +333,7 @@ WHERE event_id = $1 AND buyer IS NULL AND block_id IS NULL AND hold_id IS NULL A
 		[]edit{ // two guards, each enough
 			code("internal/staff/user.go", "queries.UserRemove, queries.SessionsEnd}", "queries.UserRemove}"),
 			query("staff", "SessionGet", "JOIN people p ON p.id = s.user_id", `JOIN (
-    SELECT u.id, u.organizer_id, ''::text AS organizer, u.email, u.name, u.role, u.every_event, u.password_hash, u.wait_until, u.created_at, '{}'::bigint[] AS events
+    SELECT u.id, u.organizer_id, ''::text AS organizer, u.email, u.name, u.role, u.every_event, u.password_hash, u.created_at, '{}'::bigint[] AS events
     FROM users u) p ON p.id = s.user_id`),
 		},
 	},
