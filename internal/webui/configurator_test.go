@@ -1,16 +1,11 @@
 package webui_test
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 
-	"seatfence/booking"
 	. "seatfence/booking/bookingtest"
 	"seatfence/internal/browsertest"
 	"seatfence/internal/staff"
@@ -36,34 +31,6 @@ func (s site) signedIn(t *testing.T, b *browsertest.Chromium, at string, n staff
 	tab.Eval("{ for (const f of document.querySelectorAll('input[type=password]')) f.value = 'correct horse'; document.querySelector('form button').click() }", nil)
 	tab.Wait("location.pathname === '/staff' && document.readyState === 'complete'")
 	return tab, user
-}
-
-// drafts answers for the API of drafts as far as the configurator uses it.
-func (s site) drafts(w http.ResponseWriter, r *http.Request) {
-	session, err := s.people.Lookup(r.Context(), s.people.FromCookie(r))
-	if err != nil {
-		http.Error(w, "{}", http.StatusUnauthorized)
-		return
-	}
-	var answer any
-	if r.Method == http.MethodGet {
-		answer, err = s.Service.Draft(r.Context(), session.User.Caller(), s.Event)
-	} else {
-		parts := strings.Split(r.URL.Path, "/")
-		item, _ := strconv.ParseInt(parts[len(parts)-2], 10, 32)
-		fence, _ := strconv.ParseInt(r.Header.Get("Edit-Fence"), 10, 64)
-		body, _ := io.ReadAll(r.Body)
-		answer, err = s.Service.SaveDraftPage(r.Context(), session.User.Caller(), s.Event, fence, int32(item), parts[len(parts)-1], body)
-	}
-	switch {
-	case errors.Is(err, booking.ErrLockLost):
-		w.WriteHeader(http.StatusConflict)
-		answer = frame{"code": "lock_lost", "detail": err.Error()}
-	case err != nil:
-		w.WriteHeader(http.StatusUnprocessableEntity)
-		answer = frame{"code": "invalid", "detail": err.Error()}
-	}
-	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // locks answers the next lock of a page with the fence that the user is given.

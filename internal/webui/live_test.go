@@ -31,8 +31,6 @@ func (s site) withPeer(t *testing.T) *peer {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host
 	}})
-	mux.HandleFunc("/v1/events/{event}/draft", s.drafts)
-	mux.HandleFunc("/v1/events/{event}/draft/", s.drafts)
 	mux.HandleFunc("/v1/stream", func(w http.ResponseWriter, r *http.Request) {
 		if conn, err := upgrader.Upgrade(w, r, nil); err == nil {
 			p.come <- &line{t, conn}
