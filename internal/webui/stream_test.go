@@ -344,3 +344,23 @@ func TestTheClientIsServedForOtherSitesToo(t *testing.T) {
 		}
 	}
 }
+
+func TestALineThatIsDeadIsNoticedWhenTheTabIsLookedAtAgain(t *testing.T) {
+	p := newPeer(t)
+	tab := browsertest.Open(t).Tab(p.url)
+	l, _ := p.accept()
+	l.welcome("one", false)
+	tab.Wait("stream.connected")
+	tab.Eval("stream.showHold('h_1').catch(() => {}); null", nil)
+	l.says(frame{"type": "ok", "id": l.gets("show-hold")["id"]})
+	tab.Eval("dispatchEvent(new Event('online'))", nil)
+	l.says(frame{"type": "ok", "id": l.gets("show-hold")["id"]}) // alive: nothing happens
+	tab.Eval("dispatchEvent(new Event('online'))", nil)
+	l.gets("show-hold") // dead: no answer
+	again, token := p.accept()
+	again.welcome("two", true)
+	tab.Wait("stream.session === 's.two'")
+	if token != "one" {
+		t.Errorf("comes back with token %q", token)
+	}
+}

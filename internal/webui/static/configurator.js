@@ -103,9 +103,9 @@ class Section {
     this.prices = prices.prices
     this.draw()
     this.fill(keep && values.length === this.saved().length ? values : this.saved())
-    if (keep && this.dirty) {
-      this.lost = !this.mine
-      if (!first && old !== this.saved().join("\n")) this.say(`Saved meanwhile: ${this.saved().join(", ")}. Your changes are still here; saving them replaces that.`)
+    this.lost = keep && this.dirty && !this.mine
+    if (keep && !first && this.dirty && old !== this.saved().join("\n")) {
+      this.say(`Saved meanwhile: ${this.saved().join(", ")}. Your changes are still here; saving them replaces that.`)
     }
     this.render()
   }

@@ -65,6 +65,7 @@ export class Stream {
   #socket = null
   #welcomed = false
   #over = false
+  #hold = "" // that the page shows
   #asleep = false // hidden for good, or in the back-forward cache
   #tries = 0
   #turned = 0 // 4401 in a row
@@ -165,7 +166,10 @@ export class Stream {
   }
 
   /** Says that this page shows a hold: it lives while a page does. @param {string} hold */
-  async showHold(hold) { await this.ask({type: "show-hold", hold}) }
+  async showHold(hold) {
+    this.#hold = hold
+    await this.ask({type: "show-hold", hold})
+  }
 
   /** Ends the session, its locks and its place at once, and closes. */
   bye() {
@@ -317,10 +321,10 @@ export class Stream {
   async #probe() {
     const socket = this.#socket
     const view = [...this.#views.values()][0]?.values().next().value
-    if (!socket || !view) return
-    const {resource, epoch, seq} = view
+    if (!socket || (!view && !this.#hold)) return
+    const question = view ? {type: "view-resource", resource: view.resource, epoch: view.epoch, seq: view.seq} : {type: "show-hold", hold: this.#hold}
     try {
-      await this.ask({type: "view-resource", resource, epoch, seq}, answerWithin / 2)
+      await this.ask(question, answerWithin / 2)
     } catch (err) {
       if (err instanceof StreamError && err.code === "timeout") this.#lost(socket, 0)
     }
