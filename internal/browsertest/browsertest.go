@@ -282,3 +282,13 @@ func (p *Tab) WaitFor(limit time.Duration, expression string) time.Duration {
 		time.Sleep(every)
 	}
 }
+
+// Picture writes what the tab shows to a file.
+func (p *Tab) Picture(path string) {
+	p.b.t.Helper()
+	var shot struct{ Data []byte }
+	p.b.must(p.session, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
+	if err := os.WriteFile(path, shot.Data, 0o644); err != nil {
+		p.b.t.Fatal(err)
+	}
+}

@@ -26,11 +26,11 @@ const (
 // registerStaff adds the pages for staff. A user who has signed in is known by a cookie of its own, beside that of the buyer.
 func (u *UI) registerStaff(e *echo.Echo) {
 	for path, handlers := range map[string]struct{ get, post func(*visit) error }{
-		staffHome:      {get: u.staffHome},
-		staffSignIn:    {get: u.askSignIn, post: u.signIn},
-		staffForgotten: {get: u.askForgotten, post: u.forgotten},
-		staffPassword:  {get: u.askPassword, post: u.setPassword},
-		staffSignOut:   {get: func(v *visit) error { return v.goTo(staffHome) }, post: u.signOut},
+		staffHome:              {get: u.staffHome},
+		staffSignIn:            {get: u.askSignIn, post: u.signIn},
+		staffForgotten:         {get: u.askForgotten, post: u.forgotten},
+		staffPassword:          {get: u.askPassword, post: u.setPassword},
+		staffSignOut:           {get: func(v *visit) error { return v.goTo(staffHome) }, post: u.signOut},
 		"/configurator/:event": {get: u.configurator},
 	} {
 		e.Match([]string{http.MethodGet, http.MethodHead}, path, u.page(fromStaff(handlers.get)))

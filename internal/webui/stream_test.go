@@ -47,6 +47,7 @@ func newPeer(t *testing.T) *peer {
 			window.log = []
 			window.stream = connect()
 			for (const type of ["open", "down", "end", "lock-lost", "lock-kept"]) stream.on(type, e => log.push({type, ...e}))
+			if (location.hash === "#7") stream.viewConfigurator(7, () => {})
 			window.said = type => log.findLast(e => e.type === type)`))
 	})
 	upgrader := websocket.Upgrader{}
@@ -241,10 +242,9 @@ func TestACutLineIsSoonBackAndAReplacedOneStaysAway(t *testing.T) {
 
 func TestAReloadKeepsTheSessionAndADuplicateHasNone(t *testing.T) {
 	p := newPeer(t)
-	tab := browsertest.Open(t).Tab(p.url)
+	tab := browsertest.Open(t).Tab(p.url + "#7")
 	l, _ := p.accept()
-	l.welcome("one", false)
-	tab.Wait("stream.connected")
+	l.welcome("one", false).gets("view-resource")
 	tab.Eval("window.locking = stream.lock({configurator: '7', item: '3', page: 'details'}); null", nil)
 	asked := l.gets("lock-item-subresource")
 	l.says(frame{"type": "locked", "id": asked["id"], "resource": "configurator:7", "item": "3", "page": "details", "fence": 12})
@@ -266,14 +266,14 @@ func TestAReloadKeepsTheSessionAndADuplicateHasNone(t *testing.T) {
 	if token != "one" {
 		t.Fatalf("a reload brings token %q", token)
 	}
-	l.welcome("one-more", true)
+	l.welcome("one-more", true).gets("view-resource")
 	asked = l.gets("lock-item-subresource")
 	l.says(frame{"type": "locked", "id": asked["id"], "resource": "configurator:7", "item": "3", "page": "details", "fence": 13})
 	tab.Wait("said('lock-kept')?.fence === 13 && stream.fence({configurator: '7', item: '3', page: 'details'}) === 13")
 
 	_ = l.conn.NetConn().Close()
 	l, token = p.accept()
-	l.welcome("three", false) // its session is over
+	l.welcome("three", false).gets("view-resource") // its session is over
 	tab.Wait("said('lock-lost')?.page === 'details' && said('lock-lost').why === 'expired'")
 	if token != "one-more" {
 		t.Errorf("comes back with token %q", token)
@@ -283,6 +283,18 @@ func TestAReloadKeepsTheSessionAndADuplicateHasNone(t *testing.T) {
 	asked = l.gets("lock-configurator")
 	l.says(frame{"type": "error", "id": asked["id"], "code": "locked", "detail": "Omar has it", "by": frame{"user": "u_1", "name": "Omar"}})
 	tab.Wait("window.refused?.code === 'locked' && refused.by.name === 'Omar'")
+
+	tab.Eval("window.locking = stream.lock({configurator: '7'}); null", nil)
+	asked = l.gets("lock-configurator")
+	l.says(frame{"type": "locked", "id": asked["id"], "resource": "configurator:7", "item": "", "page": "", "fence": 14})
+	tab.Eval("locking", nil)
+	tab.Go(p.url) // a page that is about something else
+	l, token = p.accept()
+	if token != "three" {
+		t.Errorf("the next page brings token %q", token)
+	}
+	l.welcome("four", true).gets("unlock-configurator")
+	l.gets("leave-resource")
 	tab.Eval("stream.bye()", nil)
 	l.gets("bye")
 	l.over()
@@ -330,5 +342,25 @@ func TestTheClientIsServedForOtherSitesToo(t *testing.T) {
 		if !slices.Equal(got, []string{"text/javascript; charset=utf-8", cache, "*"}) || resp.StatusCode != http.StatusOK || h.Get("ETag") == "" {
 			t.Errorf("%s: %d %v", path, resp.StatusCode, h)
 		}
+	}
+}
+
+func TestALineThatIsDeadIsNoticedWhenTheTabIsLookedAtAgain(t *testing.T) {
+	p := newPeer(t)
+	tab := browsertest.Open(t).Tab(p.url)
+	l, _ := p.accept()
+	l.welcome("one", false)
+	tab.Wait("stream.connected")
+	tab.Eval("stream.showHold('h_1').catch(() => {}); null", nil)
+	l.says(frame{"type": "ok", "id": l.gets("show-hold")["id"]})
+	tab.Eval("dispatchEvent(new Event('online'))", nil)
+	l.says(frame{"type": "ok", "id": l.gets("show-hold")["id"]}) // alive: nothing happens
+	tab.Eval("dispatchEvent(new Event('online'))", nil)
+	l.gets("show-hold") // dead: no answer
+	again, token := p.accept()
+	again.welcome("two", true)
+	tab.Wait("stream.session === 's.two'")
+	if token != "one" {
+		t.Errorf("comes back with token %q", token)
 	}
 }

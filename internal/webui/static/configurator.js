@@ -103,9 +103,9 @@ class Section {
     this.prices = prices.prices
     this.draw()
     this.fill(keep && values.length === this.saved().length ? values : this.saved())
-    if (keep && this.dirty) {
-      this.lost = !this.mine
-      if (!first && old !== this.saved().join("\n")) this.say(`Saved meanwhile: ${this.saved().join(", ")}. Your changes are still here; saving them replaces that.`)
+    this.lost = keep && this.dirty && !this.mine
+    if (keep && !first && this.dirty && old !== this.saved().join("\n")) {
+      this.say(`Saved meanwhile: ${this.saved().join(", ")}. Your changes are still here; saving them replaces that.`)
     }
     this.render()
   }
@@ -303,7 +303,7 @@ function load() {
 }
 
 function loadNow() {
-  load().catch(err => write(news, err instanceof Problem ? err.message : "The sections cannot be read at the moment. Load the page again."))
+  load().then(renderAll).catch(err => write(news, err instanceof Problem ? err.message : "The sections cannot be read at the moment. Load the page again."))
 }
 
 // The whole, and who is here.
@@ -376,12 +376,9 @@ stream.on("lock-lost", async ({item = "", page = "", why, by}) => {
   }
   renderAll()
 })
-stream.on("lock-kept", renderAll)
+stream.on("lock-kept", loadNow) // it may have been somebody else's in between
 stream.on("saved", loadNow)
-stream.on("open", ({resumed}) => {
-  if (!resumed || !sections.size) loadNow()
-  renderAll()
-})
+stream.on("open", loadNow) // what was saved meanwhile is not told
 stream.on("down", () => write(state, "No connection. You can go on writing; saving works when it is back."))
 stream.on("end", ({code}) => write(state, code === 4401 ? "You are signed out. Sign in again in another tab, then load this page."
   : "This page is not connected any more. Load it again to go on."))

@@ -59,12 +59,13 @@ export class Stream {
   #ticket
   #storage
   #key
-  /** @type {{token?: string, locks?: (Target & {fence: number})[]}} what a reload goes on with */
+  /** @type {{token?: string, locks?: (Target & {fence: number})[], resources?: string[]}} what a reload goes on with */
   #kept = {}
   /** @type {WebSocket | null} */
   #socket = null
   #welcomed = false
   #over = false
+  #hold = "" // that the page shows
   #asleep = false // hidden for good, or in the back-forward cache
   #tries = 0
   #turned = 0 // 4401 in a row
@@ -165,7 +166,10 @@ export class Stream {
   }
 
   /** Says that this page shows a hold: it lives while a page does. @param {string} hold */
-  async showHold(hold) { await this.ask({type: "show-hold", hold}) }
+  async showHold(hold) {
+    this.#hold = hold
+    await this.ask({type: "show-hold", hold})
+  }
 
   /** Ends the session, its locks and its place at once, and closes. */
   bye() {
@@ -217,7 +221,6 @@ export class Stream {
     try {
       this.#kept = JSON.parse(this.#storage?.getItem(this.#key) ?? "{}")
       this.#storage?.removeItem(this.#key)
-      for (const lock of this.#kept.locks ?? []) this.#locks.set(lockKey(lock), lock)
     } catch {
       this.#kept = {}
     }
@@ -226,7 +229,7 @@ export class Stream {
   #sleep() {
     if (this.#over || this.#asleep) return
     this.#asleep = true
-    const kept = {...this.#kept, locks: [...this.#locks.values()]}
+    const kept = {...this.#kept, locks: [...this.#locks.values()], resources: [...this.#views.keys()]}
     try {
       if (kept.token) this.#storage?.setItem(this.#key, JSON.stringify(kept))
     } catch {} // full or forbidden: the next page is a new session
@@ -318,10 +321,10 @@ export class Stream {
   async #probe() {
     const socket = this.#socket
     const view = [...this.#views.values()][0]?.values().next().value
-    if (!socket || !view) return
-    const {resource, epoch, seq} = view
+    if (!socket || (!view && !this.#hold)) return
+    const question = view ? {type: "view-resource", resource: view.resource, epoch: view.epoch, seq: view.seq} : {type: "show-hold", hold: this.#hold}
     try {
-      await this.ask({type: "view-resource", resource, epoch, seq}, answerWithin / 2)
+      await this.ask(question, answerWithin / 2)
     } catch (err) {
       if (err instanceof StreamError && err.code === "timeout") this.#lost(socket, 0)
     }
@@ -369,6 +372,7 @@ export class Stream {
 
   /** @param {Frame} frame @param {number} away */
   #welcome(frame, away) {
+    const before = this.#kept
     this.#kept = {token: frame.token}
     this.session = frame.session
     this.#welcomed = true
@@ -376,9 +380,25 @@ export class Stream {
     this.#offset = Date.parse(frame.server_time) - Date.now()
     const socket = this.#socket
     setTimeout(() => this.#socket === socket && (this.#tries = 0), stableAfter)
+    this.#inherit(before, frame.resumed)
     for (const all of this.#views.values()) for (const view of all) view.renew()
     for (const lock of this.#locks.values()) this.#relock(lock, frame.resumed)
     this.#emit("open", {resumed: frame.resumed, away, session: frame.session})
+  }
+
+  /**
+   * Goes on with what the page before had, where this one looks at the same, and gives up the rest.
+   *
+   * @param {{locks?: (Target & {fence: number})[], resources?: string[]}} before @param {boolean} resumed
+   */
+  #inherit({locks = [], resources = []}, resumed) {
+    for (const lock of locks) {
+      if (this.#views.has("configurator:" + lock.configurator)) this.#locks.set(lockKey(lock), lock)
+      else if (resumed) this.ask(lockFrame("unlock", lock)).catch(ignore)
+    }
+    for (const resource of resources) {
+      if (resumed && !this.#views.has(resource)) this.ask({type: "leave-resource", resource}).catch(ignore)
+    }
   }
 
   /**
@@ -436,6 +456,12 @@ class View {
     }
   }
 
+  /** @param {Frame} frame up to which everything is known */
+  reached({epoch = this.epoch, seq}) {
+    this.epoch = epoch
+    this.seq = seq
+  }
+
   /** Tells of all changes at once before the screen is drawn. */
   changed() {
     if (!this.#frame) this.#frame = requestAnimationFrame(() => {
@@ -477,15 +503,14 @@ export class MapView extends View {
     else if (frame.seq <= this.seq) return
     else {
       for (const cell of frame.cells) this.#set(cell)
-      this.seq = frame.seq
+      this.reached(frame)
     }
     this.changed()
   }
 
   /** @param {Frame} frame */
   #replace(frame) {
-    this.epoch = frame.epoch
-    this.seq = frame.seq
+    this.reached(frame)
     this.first = frame.first
     const packed = atob(frame.states)
     this.states = new Uint8Array(packed.length * 4)
@@ -535,14 +560,15 @@ export class ConfiguratorView extends View {
   /** @param {Frame} frame */
   apply(frame) {
     if (frame.type === "view") {
-      const {epoch, seq, viewers, lockedBy, locks, canEdit} = frame
-      Object.assign(this, {epoch, seq, viewers: viewers ?? [], lockedBy: lockedBy ?? null, locks: locks ?? [], canEdit: !!canEdit})
+      this.reached(frame)
+      const {viewers, lockedBy, locks, canEdit} = frame
+      Object.assign(this, {viewers: viewers ?? [], lockedBy: lockedBy ?? null, locks: locks ?? [], canEdit: !!canEdit})
       return this.changed()
     }
     if (frame.seq !== undefined) {
       if (frame.seq <= this.seq && (frame.epoch ?? this.epoch) === this.epoch) return
       if (frame.seq !== this.seq + 1) return void this.renew()
-      this.seq = frame.seq
+      this.reached(frame)
     }
     if ("canEdit" in frame) this.canEdit = frame.canEdit
     const {item = "", page = "", by} = frame
