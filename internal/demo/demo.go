@@ -1,5 +1,6 @@
 // Package demo draws two houses, a theatre and an arena, and puts an event on sale in each, so that a new installation has something to
-// sell. The arena is sold as simply as can be; the theatre has ticket types, an early-bird tier, and leaves no seat alone. The package goes through the same use cases as any organizer and may do nothing that one could not.
+// sell. The arena is sold as simply as can be; the theatre has ticket types, an early-bird tier, and leaves no seat alone. The package goes
+// through the same use cases as any organizer and may do nothing that one could not.
 package demo
 
 import (
