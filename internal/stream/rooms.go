@@ -1,0 +1,521 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"seatfence/booking"
+	"seatfence/lockmgr"
+	"seatfence/realtime"
+	"seatfence/seats"
+)
+
+const (
+	idleLimit = 10 * time.Minute // without an edit, a lock ends
+	idleWarn  = idleLimit / 2    // then its holder is warned
+	sweepMost = time.Second      // between sweeps of a room, whatever they promise
+	againWait = 500 * time.Millisecond
+	roomKept  = 10 * time.Second // is for how long a room is kept that nobody is in
+)
+
+// room is a configurator on this node: the sessions that look at it here, and what of its locks this node has heard.
+//
+// Its events come over the bus in order. A newcomer joins the room, then its state is read, and then it is shown, with the events after it.
+type room struct {
+	srv   *Server
+	event seats.EventID
+	topic string // also what frames call it, and the root of its locks
+	hub   *realtime.Room
+
+	mu         sync.Mutex
+	members    map[string]*member // by session
+	locks      map[string]holder  // by resource, as of the last event
+	ousted     []ousted           // whose locks were taken over by the next lock-acquired
+	following  bool
+	refreshing bool
+	due        time.Time // the next sweep
+	empty      time.Time // since when nobody is here
+}
+
+// member is a session in a room, detached or not.
+type member struct {
+	session *realtime.Session
+	client  *client
+	hash    string // how events name it
+	held    map[string]*held
+	gone    bool // its connection is
+}
+
+// held is a lock that a session has, as far as this node knows.
+type held struct {
+	token, fence int64
+	active       time.Time
+	warned       bool
+}
+
+// holder is whose lock it is.
+type holder struct {
+	session  string // hashed
+	by       person
+	detached bool
+}
+
+type ousted struct {
+	member         *member
+	resource, item string
+	page           string
+}
+
+func rootOf(event seats.EventID) string { return "configurator:" + event.String() }
+
+// openRoom returns the room of an event, with the session in it.
+func (s *Server) openRoom(event seats.EventID, x *realtime.Session, c *client) (*room, *member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rooms[event]
+	if r == nil {
+		r = &room{srv: s, event: event, topic: rootOf(event), hub: realtime.NewRoom(), members: map[string]*member{}, locks: map[string]holder{}}
+		s.rooms[event] = r
+		s.bus.Listen(r.topic, true, r)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.members[x.ID]
+	if m == nil {
+		m = &member{hash: lockmgr.SessionHash(x.ID), held: map[string]*held{}}
+		r.members[x.ID] = m
+	}
+	m.session, m.client, m.gone = x, c, false
+	return r, m
+}
+
+func (s *Server) openRooms() []*room {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*room, 0, len(s.rooms))
+	for _, r := range s.rooms {
+		list = append(list, r)
+	}
+	return list
+}
+
+// closeRooms forgets the rooms in which nobody has been for a while.
+func (s *Server) closeRooms() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for event, r := range s.rooms {
+		r.mu.Lock()
+		switch {
+		case len(r.members) > 0:
+			r.empty = time.Time{}
+		case r.empty.IsZero():
+			r.empty = time.Now()
+		case time.Since(r.empty) > roomKept:
+			delete(s.rooms, event)
+			s.bus.Mute(r.topic)
+		}
+		r.mu.Unlock()
+	}
+}
+
+func sessionOf(x *realtime.Session, who *Who) lockmgr.Session {
+	return lockmgr.Session{ID: x.ID, Gen: x.Gen, Node: x.Node, User: who.ID, Name: who.Name}
+}
+
+func visitOf(x *realtime.Session, who *Who) realtime.Visit {
+	return realtime.Visit{ID: x.ID, Gen: x.Gen, Node: x.Node, Viewer: realtime.Viewer{User: who.ID, Name: who.Name}}
+}
+
+// viewRoom answers view-resource of a configurator.
+func (s *Server) viewRoom(ctx context.Context, x *realtime.Session, c *client, event seats.EventID, req request) error {
+	who := c.who.Load()
+	if who.Caller.Kind != booking.Organizer {
+		return booking.ErrForbidden
+	}
+	if _, err := s.Booking.EventHead(ctx, who.Caller, event); err != nil {
+		return err
+	}
+	r, m := s.openRoom(event, x, c)
+	c.rooms[event] = r
+	x.Watch(true)
+	if err := r.hub.Join(x); err != nil {
+		return err
+	}
+	own, err := s.edits.Attach(ctx, r.topic, sessionOf(x, who))
+	if errors.Is(err, lockmgr.ErrSessionClosed) {
+		x.Close(realtime.CloseReplaced, "this session is connected anew")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.keep(m, own)
+	present, err := s.roster.View(ctx, r.topic, visitOf(x, who))
+	if errors.Is(err, realtime.ErrEnded) {
+		x.Close(realtime.CloseReplaced, "this session is connected anew")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	locks, _, _, err := s.edits.Locks(ctx, r.topic)
+	if err != nil {
+		return err
+	}
+	r.follow(present, locks)
+	r.show(m, req.ID, present, locks)
+	return nil
+}
+
+// keep takes over the locks that a session has, and no others.
+func (r *room) keep(m *member, locks []lockmgr.Lock) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := m.held
+	m.held = map[string]*held{}
+	for _, l := range locks {
+		if h := had[l.Resource]; h != nil && h.token == l.Token {
+			m.held[l.Resource] = h
+		} else {
+			m.held[l.Resource] = &held{token: l.Token, active: time.Now()}
+		}
+	}
+}
+
+// follow begins to hear the room's events, after a state, unless it does already.
+func (r *room) follow(present realtime.Present, locks []lockmgr.Lock) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.following {
+		return
+	}
+	r.following, r.locks = true, holders(locks)
+	r.srv.bus.Follow(r.topic, present.Epoch, present.Seq)
+}
+
+func holders(locks []lockmgr.Lock) map[string]holder {
+	by := make(map[string]holder, len(locks))
+	for _, l := range locks {
+		by[l.Resource] = holder{l.SessionHash, person{User: l.User, Name: l.Name}, l.Detached}
+	}
+	return by
+}
+
+type viewerShown struct {
+	User    string `json:"user"`
+	Name    string `json:"name"`
+	Editing bool   `json:"isEditing"`
+}
+
+type lockShown struct {
+	Item  string `json:"item"`
+	Page  string `json:"page"`
+	By    person `json:"by"`
+	State string `json:"state"`
+}
+
+// show sends a session the state of the room.
+func (r *room) show(m *member, id *int64, present realtime.Present, locks []lockmgr.Lock) {
+	by := holders(locks)
+	view := struct {
+		Type     string        `json:"type"`
+		ID       *int64        `json:"id,omitempty"`
+		Resource string        `json:"resource"`
+		Epoch    string        `json:"epoch"`
+		Seq      int64         `json:"seq"`
+		Viewers  []viewerShown `json:"viewers"`
+		LockedBy *person       `json:"lockedBy"`
+		CanEdit  bool          `json:"canEdit"`
+		Locks    []lockShown   `json:"locks"`
+	}{"view", id, r.topic, present.Epoch, present.Seq, []viewerShown{}, nil, m.mayEdit(by), []lockShown{}}
+	for _, v := range present.Viewers {
+		view.Viewers = append(view.Viewers, viewerShown{v.User, v.Name, editing(by, v.User)})
+	}
+	for resource, h := range by {
+		item, page := split(resource)
+		state := "held"
+		if h.detached {
+			state = "detached"
+		}
+		view.Locks = append(view.Locks, lockShown{item, page, h.by, state})
+		if resource == "" {
+			view.LockedBy = &h.by
+		}
+	}
+	r.hub.Show(m.session, present.Seq, encode(view))
+}
+
+func split(resource string) (item, page string) {
+	item, page, _ = strings.Cut(resource, "/")
+	return item, page
+}
+
+func editing(locks map[string]holder, user string) bool {
+	for _, h := range locks {
+		if h.by.User == user {
+			return true
+		}
+	}
+	return false
+}
+
+// mayEdit is canEdit: the session's user may, and nobody else has the whole configurator.
+func (m *member) mayEdit(locks map[string]holder) bool {
+	h, taken := locks[""]
+	return m.client.who.Load().Editor && (!taken || h.session == m.hash)
+}
+
+// event is what the scripts and Saved write into the stream of a configurator.
+type event struct {
+	Type     string `json:"type"`
+	Resource struct {
+		Item string `json:"item"`
+		Page string `json:"page"`
+	} `json:"resource"`
+	By       *person       `json:"by"`
+	Session  string        `json:"session_hash"`
+	Why      string        `json:"why"`
+	Viewer   *viewerShown  `json:"viewer"`
+	Revision int64         `json:"revision"`
+}
+
+// news is an event as the clients get it.
+type news struct {
+	Type     string       `json:"type"`
+	Resource string       `json:"resource"`
+	Epoch    string       `json:"epoch,omitempty"`
+	Seq      int64        `json:"seq,omitempty"`
+	Viewer   *viewerShown `json:"viewer,omitempty"`
+	Item     *string      `json:"item,omitempty"`
+	Page     *string      `json:"page,omitempty"`
+	By       *person      `json:"by,omitempty"`
+	Why      string       `json:"why,omitempty"`
+	Revision int64        `json:"revision,omitempty"`
+	CanEdit  *bool        `json:"canEdit,omitempty"`
+	Fence    int64        `json:"fence,omitempty"`
+}
+
+// Message tells everybody in the room an event, in its turn.
+func (r *room) Message(epoch string, seq int64, data json.RawMessage) {
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		r.srv.failed(fmt.Errorf("event of a configurator: %w", err))
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := news{Type: e.Type, Resource: r.topic, Epoch: epoch, Seq: seq, Viewer: e.Viewer, By: e.By, Why: e.Why, Revision: e.Revision}
+	if e.Viewer != nil {
+		e.Viewer.Editing = editing(r.locks, e.Viewer.User)
+		r.hub.Send(seq, func(*realtime.Session) []byte { return encode(n) })
+		return
+	}
+	n.Item, n.Page = &e.Resource.Item, &e.Resource.Page
+	before := e.By != nil && editing(r.locks, e.By.User)
+	r.hear(e)
+	r.tell(seq, n)
+	if e.By != nil && before != editing(r.locks, e.By.User) {
+		changed := encode(news{Type: "viewer-changed", Resource: r.topic, Viewer: &viewerShown{e.By.User, e.By.Name, !before}})
+		r.hub.Send(seq, func(*realtime.Session) []byte { return changed })
+	}
+}
+
+// tell sends news, each member with its own canEdit. mu is held.
+func (r *room) tell(seq int64, n news) {
+	var texts [2][]byte
+	r.hub.Send(seq, func(x *realtime.Session) []byte {
+		m := r.members[x.ID]
+		if m == nil {
+			return nil
+		}
+		can, i := m.mayEdit(r.locks), 0
+		if can {
+			i = 1
+		}
+		if texts[i] == nil {
+			n.CanEdit = &can
+			texts[i] = encode(n)
+		}
+		return texts[i]
+	})
+}
+
+// hear notes what an event says of locks, and tells those of this node who have lost theirs. mu is held.
+func (r *room) hear(e event) {
+	resource := ""
+	if e.Resource.Page != "" {
+		resource = e.Resource.Item + "/" + e.Resource.Page
+	}
+	switch e.Type {
+	case "lock-acquired":
+		r.locks[resource] = holder{session: e.Session, by: *e.By}
+		for _, o := range r.ousted {
+			r.lost(o.member, o.item, o.page, lockmgr.WhyTakenOver, e.By)
+		}
+		r.ousted = nil
+	case "lock-detached", "lock-attached":
+		if h, ok := r.locks[resource]; ok {
+			h.detached = e.Type == "lock-detached"
+			r.locks[resource] = h
+		}
+	case "lock-released":
+		delete(r.locks, resource)
+		for _, m := range r.members {
+			if m.hash != e.Session || m.held[resource] == nil || e.Why == lockmgr.WhyUnlocked {
+				continue
+			}
+			delete(m.held, resource)
+			if e.Why == lockmgr.WhyTakenOver {
+				r.ousted = append(r.ousted, ousted{m, resource, e.Resource.Item, e.Resource.Page})
+			} else {
+				r.lost(m, e.Resource.Item, e.Resource.Page, e.Why, nil)
+			}
+		}
+	}
+}
+
+// lost tells a session that a lock of its is gone.
+func (r *room) lost(m *member, item, page, why string, by *person) {
+	if !m.gone {
+		m.session.SendJSON(news{Type: "lock-lost", Resource: r.topic, Item: &item, Page: &page, Why: why, By: by})
+	}
+}
+
+// Lost says that events are missing: everybody is shown the state anew.
+func (r *room) Lost() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refreshing {
+		return
+	}
+	r.refreshing, r.following = true, false
+	r.srv.wait.Go(r.refresh)
+}
+
+// refresh reads the room's state until it has it, and shows it to all.
+func (r *room) refresh() {
+	for r.srv.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(r.srv.ctx, callTime)
+		err := r.readAgain(ctx)
+		cancel()
+		r.srv.failed(err)
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(againWait):
+		case <-r.srv.ctx.Done():
+		}
+	}
+}
+
+func (r *room) readAgain(ctx context.Context) error {
+	present := realtime.Present{}
+	list := r.here()
+	for i, m := range list {
+		p, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, m.client.who.Load()))
+		if err != nil && !errors.Is(err, realtime.ErrEnded) {
+			return err
+		}
+		if i == 0 {
+			present = p
+		}
+	}
+	present, err := r.srv.roster.Viewers(ctx, r.topic)
+	if err != nil {
+		return err
+	}
+	locks, _, _, err := r.srv.edits.Locks(ctx, r.topic)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if err := r.hub.Join(m.session); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	r.refreshing, r.following, r.locks = false, true, holders(locks)
+	r.srv.bus.Follow(r.topic, present.Epoch, present.Seq)
+	r.mu.Unlock()
+	for _, m := range list {
+		r.show(m, nil, present, locks)
+	}
+	return nil
+}
+
+// here returns the members that are connected.
+func (r *room) here() (list []*member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.members {
+		if !m.gone {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// detached says that a session's connection is gone. It keeps its locks for the grace.
+func (r *room) detached(x *realtime.Session) {
+	who := r.depart(x, false)
+	if who == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.srv.ctx), callTime)
+	defer cancel()
+	r.srv.failed(errors.Join(r.srv.edits.Detach(ctx, r.topic, sessionOf(x, who)), r.srv.roster.Detach(ctx, r.topic, visitOf(x, who))))
+}
+
+// ended says that a session is over.
+func (r *room) ended(x *realtime.Session, why string) {
+	who := r.depart(x, true)
+	if who == nil {
+		return
+	}
+	if why == realtime.Expired {
+		why = lockmgr.WhyLeft
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.srv.ctx), callTime)
+	defer cancel()
+	r.srv.failed(errors.Join(r.srv.edits.End(ctx, r.topic, sessionOf(x, who), why), r.srv.roster.End(ctx, r.topic, visitOf(x, who))))
+}
+
+// depart notes that a session has gone, for good or not. It returns nil if a later generation has taken over.
+func (r *room) depart(x *realtime.Session, over bool) *Who {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.members[x.ID]
+	if m == nil || m.session.Gen > x.Gen {
+		return nil
+	}
+	m.gone = true
+	if over {
+		delete(r.members, x.ID)
+	}
+	return m.client.who.Load()
+}
+
+// left says that a session looks elsewhere. Its locks go with that.
+func (r *room) left(x *realtime.Session) {
+	r.mu.Lock()
+	m := r.members[x.ID]
+	delete(r.members, x.ID)
+	r.mu.Unlock()
+	if m == nil {
+		return
+	}
+	who := m.client.who.Load()
+	ctx, cancel := context.WithTimeout(r.srv.ctx, callTime)
+	defer cancel()
+	for resource, h := range m.held {
+		_, err := r.srv.edits.Release(ctx, r.topic, resource, x.ID, h.token)
+		r.srv.failed(err)
+	}
+	r.srv.failed(r.srv.roster.Leave(ctx, r.topic, visitOf(x, who)))
+}
