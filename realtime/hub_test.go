@@ -31,15 +31,14 @@ type site struct {
 	who  realtime.Principal
 }
 
-func (s *site) say(what string, session *realtime.Session) {
-	s.tell <- what
-	_ = session
+func (s *site) Open(x *realtime.Session) {
+	s.last <- x
+	s.tell <- "open"
 }
 
-func (s *site) Open(x *realtime.Session) { s.last <- x; s.say("open", x) }
 func (s *site) Attached(x, _ *realtime.Session) {
 	s.last <- x
-	s.say("attached", x)
+	s.tell <- "attached"
 }
 
 func (s *site) Frame(x *realtime.Session, kind string, frame []byte) {
@@ -47,10 +46,11 @@ func (s *site) Frame(x *realtime.Session, kind string, frame []byte) {
 		s.do(x, kind, frame)
 		return
 	}
-	s.say("frame "+kind, x)
+	s.tell <- "frame " + kind
 }
-func (s *site) Detached(x *realtime.Session)           { s.say("detached", x) }
-func (s *site) Closed(x *realtime.Session, why string) { s.say("closed "+why, x) }
+
+func (s *site) Detached(*realtime.Session)             { s.tell <- "detached" }
+func (s *site) Closed(_ *realtime.Session, why string) { s.tell <- "closed " + why }
 
 func (s *site) as(p realtime.Principal) {
 	s.mu.Lock()

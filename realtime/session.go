@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (h *Hub) attach(sock *socket, p Principal, said hello) {
 		last = max(last, before.Gen)
 	}
 	// By the clock it grows also where neither this node nor the client has heard of the last generation.
-	s := &Session{ID: id, Gen: max(last+1, now.UnixMilli()), Node: h.cfg.Node, Principal: p, sock: sock, life: l}
+	s := &Session{ID: id, Gen: max(last+1, now.UnixMicro()), Node: h.cfg.Node, Principal: p, sock: sock, life: l}
 	l.now = s
 	if before != nil {
 		before.sock.close(CloseReplaced, "this session is connected anew")
@@ -277,6 +278,6 @@ func parse(kind int, message []byte) (name string, ok bool) {
 	var head struct {
 		Type string `json:"type"`
 	}
-	ok = kind == websocket.TextMessage && json.Unmarshal(message, &head) == nil && message[0] != 'n'
+	ok = kind == websocket.TextMessage && json.Unmarshal(message, &head) == nil && bytes.HasPrefix(bytes.TrimLeft(message, " \t\r\n"), []byte("{"))
 	return head.Type, ok
 }
