@@ -217,3 +217,12 @@ func TestSessionGoesThroughItsLife(t *testing.T) {
 		t.Errorf("left over: %+v", st)
 	}
 }
+
+// narrowDialer connects with a receive buffer of a few KB.
+var narrowDialer = websocket.Dialer{NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+}}
