@@ -59,7 +59,7 @@ func (s *site) as(p realtime.Principal) {
 }
 
 // open starts a site; change may be nil.
-func open(t *testing.T, change func(*realtime.Config), do func(*realtime.Session, string, []byte)) *site {
+func open(t testing.TB, change func(*realtime.Config), do func(*realtime.Session, string, []byte)) *site {
 	t.Helper()
 	s := &site{tell: make(chan string, 30_000), last: make(chan *realtime.Session, 30_000), do: do, who: realtime.Principal{Kind: "user", ID: "lena"}}
 	cfg := realtime.Config{
