@@ -1,22 +1,17 @@
 package realtime
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gorilla/websocket"
 )
@@ -31,8 +26,8 @@ const (
 	framesASecond = 20
 	framesAtOnce  = 40
 	maxToken      = 256 // bytes
-	readBuffer    = 512 // bytes a connection; a longer frame takes more reads
-	reapers       = 16  // sessions that are ended at once
+	readBuffer    = MaxFrame + longestHead
+	reapers       = 16 // sessions that are ended at once
 	drainFast     = 2 * time.Second
 	drainWait     = 2 * time.Second
 	drainTick     = 20 * time.Millisecond
@@ -69,7 +64,7 @@ type Hub struct {
 	handler  Handler
 	signer   signer
 	upgrader websocket.Upgrader
-	buffers  sync.Pool // *[MaxFrame + 1]byte
+	buffers  sync.Pool // *[readBuffer]byte
 	shards   []*shard
 	stats    stats
 	stop     chan struct{}
@@ -124,11 +119,11 @@ func New(cfg Config, handler Handler) (*Hub, error) {
 		cfg: cfg, handler: handler, signer: sign, stop: make(chan struct{}),
 		lives: map[string]*life{}, boards: map[publisher]struct{}{}, stats: stats{closed: map[int]int64{}},
 		upgrader: websocket.Upgrader{
-			HandshakeTimeout: handshakeWait, ReadBufferSize: readBuffer, WriteBufferPool: &sync.Pool{},
+			HandshakeTimeout: handshakeWait, ReadBufferSize: 1, WriteBufferPool: &sync.Pool{},
 			CheckOrigin: func(*http.Request) bool { return true }, // allowed has looked
 			Error:       func(http.ResponseWriter, *http.Request, int, error) {},
 		},
-		buffers: sync.Pool{New: func() any { return new([MaxFrame + 1]byte) }},
+		buffers: sync.Pool{New: func() any { return new([readBuffer]byte) }},
 	}
 	for range runtime.GOMAXPROCS(0) {
 		h.shards = append(h.shards, &shard{kick: make(chan struct{}, 1)})
@@ -242,18 +237,17 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, p Principal) error {
 	if err != nil {
 		return err
 	}
-	hijack := &hijacker{ResponseWriter: w, hub: h}
-	ws, err := h.upgrader.Upgrade(hijack, r, nil)
-	switch {
-	case hijack.sock == nil:
+	ws, err := h.upgrader.Upgrade(w, r, nil)
+	if err != nil {
 		h.leave()
-		return fmt.Errorf("%w: %w", ErrHandshake, err)
-	case err != nil: // the client has gone, and gorilla has closed
-		h.leave()
-		return nil
+		if _, ok := errors.AsType[websocket.HandshakeError](err); ok {
+			return fmt.Errorf("%w: %w", ErrHandshake, err)
+		}
+		return nil // the connection was taken over, and has broken
 	}
-	sock := hijack.sock
-	sock.upgraded, sock.shard = true, sh
+	now := time.Now()
+	sock := newSocket(ws.NetConn(), h, now)
+	sock.shard = sh
 	sh.add(sock)
 	h.mu.Lock()
 	draining := h.draining
@@ -261,10 +255,10 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, p Principal) error {
 	if draining { // since enter, and it may have passed this one by
 		sock.cut()
 	}
-	h.wait.Go(func() { h.read(sock, ws, p) })
 	if sock.raw == nil {
 		h.wait.Go(sock.writer)
 	}
+	go newReader(sock, p, now).run() // counted since enter
 	return nil
 }
 
@@ -296,105 +290,6 @@ func (h *Hub) leave() {
 	h.open--
 	h.mu.Unlock()
 	h.wait.Done()
-}
-
-// hijacker puts our socket under the WebSocket.
-type hijacker struct {
-	http.ResponseWriter
-	hub  *Hub
-	sock *socket
-}
-
-func (j *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(j.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	j.sock = newSocket(conn, j.hub, time.Now())
-	return j.sock, rw, nil
-}
-
-// read is the life of a connection.
-func (h *Hub) read(sock *socket, ws *websocket.Conn, p Principal) {
-	defer h.leave()
-	defer sock.shard.remove(sock)
-	ws.SetPingHandler(func(data string) error {
-		sock.send(encode(websocket.PongMessage, []byte(data)))
-		return nil
-	})
-	ws.SetPongHandler(func(string) error {
-		sock.heard.Store(time.Now().UnixNano())
-		return nil
-	})
-	ws.SetCloseHandler(func(code int, _ string) error {
-		if code == websocket.CloseNoStatusReceived {
-			code = CloseNormal
-		}
-		sock.close(code, "")
-		return nil
-	})
-	frames := bucket{rate: framesASecond, size: framesAtOnce, left: framesAtOnce, at: time.Now()}
-	for h.message(sock, ws, p, &frames) {
-	}
-	sock.cut()
-	h.release(sock)
-	if s := sock.session.Load(); s != nil {
-		h.detach(s)
-	}
-}
-
-// message reads a message and handles it. It reports false when there are no more.
-func (h *Hub) message(sock *socket, ws *websocket.Conn, p Principal, frames *bucket) bool {
-	kind, r, err := ws.NextReader()
-	if err != nil {
-		return h.failed(sock, err)
-	}
-	buffer := h.buffers.Get().(*[MaxFrame + 1]byte)
-	defer h.buffers.Put(buffer)
-	n, err := io.ReadFull(r, buffer[:])
-	now := time.Now()
-	switch message := buffer[:n]; {
-	case sock.closing(): // nobody listens any more; the client has not yet heard
-		return err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	case err == nil:
-		sock.close(CloseTooBig, "a frame has at most 4096 bytes")
-	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return h.failed(sock, err)
-	case !frames.take(now, 1):
-		sock.close(CloseTooMany, "too many frames")
-	default:
-		sock.heard.Store(now.UnixNano())
-		name, ok := parse(kind, message)
-		if !ok || !utf8.Valid(message) {
-			sock.close(CloseBadFrame, "a frame is a JSON object")
-		} else if s := sock.session.Load(); s != nil {
-			h.frame(s, name, message)
-		} else {
-			h.hello(sock, p, message)
-		}
-	}
-	return true
-}
-
-// failed handles the end of reading: a close of the client's, a connection that broke, or what is no frame. It reports false.
-func (h *Hub) failed(sock *socket, err error) bool {
-	var closed *websocket.CloseError
-	switch {
-	case errors.Is(err, errFlood):
-		sock.close(CloseTooMany, "too many bytes")
-	case !sock.broken && !errors.As(err, &closed):
-		sock.close(CloseBadFrame, "not a frame")
-	}
-	return false
-}
-
-func (h *Hub) hello(sock *socket, p Principal, message []byte) {
-	var said hello
-	if json.Unmarshal(message, &said) != nil || said.Type != "hello" || said.Protocol != Protocol || len(said.Token) > maxToken {
-		sock.close(CloseBadFrame, "the first frame is hello, of protocol 1")
-		return
-	}
-	h.attach(sock, p, said)
 }
 
 // release takes a connection from its boards and rooms.

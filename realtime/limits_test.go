@@ -71,7 +71,7 @@ func TestBadFramesAreClosed(t *testing.T) {
 		"not UTF-8":           {write(websocket.TextMessage, "{\"type\":\"\xff\"}"), realtime.CloseBadFrame},
 		"reserved bits":       {raw(0xf1, 0x80, 0, 0, 0, 0), realtime.CloseBadFrame},
 		"not masked":          {raw(0x81, 0x02, '{', '}'), realtime.CloseBadFrame},
-		"a terabyte":          {raw(0x81, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0}, // it waits for more, and is no trouble
+		"a terabyte":          {raw(0x81, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), realtime.CloseTooBig},
 		"stray continuation":  {raw(0x80, 0x80, 0, 0, 0, 0), realtime.CloseBadFrame},
 		"many frames":         {func(c *tab) { repeat(c, 60, `{"type":"x"}`) }, realtime.CloseTooMany},
 		"flood of pings":      {func(c *tab) { flood(c, 0x89) }, realtime.CloseTooMany},

@@ -77,7 +77,7 @@ func (r *Room) Send(seq int64, message func(*Session) []byte) {
 		case m.shown:
 			m.session.Send(text)
 		case len(m.held) == maxHeld:
-			m.session.Close(CloseTooSlow, errTooBehind.Error())
+			m.session.Close(CloseTooSlow, tooBehind)
 		default:
 			m.held = append(m.held, numbered{seq, text})
 		}

@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/gorilla/websocket"
 )
 
 // Why a session has ended, as Handler.Closed gets it.
@@ -271,13 +268,4 @@ func (h *Hub) expire(s *Session) {
 	if s.life.now == s && !s.life.over {
 		h.over(s, Expired)
 	}
-}
-
-// parse returns the type of a message, and whether it is a JSON object.
-func parse(kind int, message []byte) (name string, ok bool) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	ok = kind == websocket.TextMessage && json.Unmarshal(message, &head) == nil && bytes.HasPrefix(bytes.TrimLeft(message, " \t\r\n"), []byte("{"))
-	return head.Type, ok
 }

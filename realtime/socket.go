@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -27,28 +26,22 @@ const (
 	maxRooms  = 8
 )
 
-var (
-	errFlood     = errors.New("more bytes than a client may send")
-	errTooBehind = errors.New("the client reads too slowly")
-)
+const tooBehind = "the client reads too slowly"
 
-// socket is a connection and its one writer. It lies under the WebSocket of gorilla, which only reads: whatever is written goes through the
-// queue here. A write takes what the system takes at once and leaves the rest to the next turn of the shard, so nobody waits for a client;
-// boards are not queued at all, a slow client is merely behind and later hears once what it has missed.
+// socket is a connection and its one writer. A write takes what the system takes at once and leaves the rest to the next turn of the shard, so
+// nobody waits for a client. What boards have to tell is not queued at all: a slow client is merely behind, and later hears once what it has
+// missed.
 type socket struct {
 	net.Conn
-	hub      *Hub
-	shard    *shard
-	place    int             // in shard.sockets, guarded by shard.mu
-	raw      syscall.RawConn // nil for a connection that only a goroutine can write to
-	wake     chan struct{}   // that goroutine's
-	upgraded bool            // set before the reader begins
-	broken   bool            // reading has failed, of the reader alone
-	bytes    bucket          // of the reader alone
-	opened   int64           // unix ns, like all times here
-	session  atomic.Pointer[Session]
-	heard    atomic.Int64 // when the last frame or pong came
-	fast     atomic.Bool
+	hub     *Hub
+	shard   *shard
+	place   int             // in shard.sockets, guarded by shard.mu
+	raw     syscall.RawConn // nil for a connection that only a goroutine can write to
+	wake    chan struct{}   // that goroutine's
+	opened  int64           // unix ns, like all times here
+	session atomic.Pointer[Session]
+	heard   atomic.Int64 // when the last frame or pong came
+	fast    atomic.Bool
 
 	mu      sync.Mutex
 	rest    []byte   // of a frame that the system has taken a part of
@@ -80,7 +73,7 @@ type topic interface {
 }
 
 func newSocket(conn net.Conn, h *Hub, now time.Time) *socket {
-	s := &socket{Conn: conn, hub: h, opened: now.UnixNano(), bytes: bucket{rate: bytesASecond, size: bytesAtOnce, left: bytesAtOnce, at: now}}
+	s := &socket{Conn: conn, hub: h, opened: now.UnixNano()}
 	s.heard.Store(s.opened)
 	if tcp, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer) // a hint
@@ -95,33 +88,6 @@ func newSocket(conn net.Conn, h *Hub, now time.Time) *socket {
 	return s
 }
 
-// Read is what gorilla reads with.
-func (s *socket) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	if err != nil {
-		s.broken = true
-	} else if s.upgraded && !s.bytes.take(time.Now(), float64(n)) && !s.closing() {
-		err = errFlood
-	}
-	return n, err
-}
-
-// Write is what gorilla writes with: the answer to the handshake, and later only complaints and pongs of its own, which are ours to make.
-func (s *socket) Write(p []byte) (int, error) {
-	if s.upgraded {
-		return len(p), nil
-	}
-	return s.Conn.Write(p)
-}
-
-// SetWriteDeadline keeps gorilla's deadlines from writes that do not wait.
-func (s *socket) SetWriteDeadline(t time.Time) error {
-	if s.upgraded {
-		return nil
-	}
-	return s.Conn.SetWriteDeadline(t)
-}
-
 // send queues an encoded frame and writes what can be written.
 func (s *socket) send(frame []byte) {
 	s.mu.Lock()
@@ -130,7 +96,7 @@ func (s *socket) send(frame []byte) {
 		return
 	}
 	if len(s.queue) == queueFrames || s.queued+len(frame) > queueBytes && s.queued > 0 {
-		s.closeLocked(CloseTooSlow, errTooBehind.Error())
+		s.closeLocked(CloseTooSlow, tooBehind)
 		return
 	}
 	s.queue, s.queued = append(s.queue, frame), s.queued+len(frame)
