@@ -80,10 +80,11 @@ func fanOut(b *testing.B, clients, stalled int) {
 	defer tick.Stop()
 	sent := int64(0)
 	for now := began; now.Sub(began) < long; now = <-tick.C {
-		sent++
-		err := board.Apply(realtime.Batch[int64]{Epoch: "a", From: sent, Seq: sent + 1, Cells: []realtime.Cell[int64]{{ID: sent * 7 % seats, Value: time.Now().UnixMicro()}}})
-		if err != nil {
-			b.Fatal(err)
+		for ; sent < int64(rate*now.Sub(began)/time.Second); sent++ {
+			cell := realtime.Cell[int64]{ID: sent * 7 % seats, Value: time.Now().UnixMicro()}
+			if err := board.Apply(realtime.Batch[int64]{Epoch: "a", From: sent + 1, Seq: sent + 2, Cells: []realtime.Cell[int64]{cell}}); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 	cores := (busyTime(b) - busy).Seconds() / time.Since(began).Seconds()
@@ -172,12 +173,13 @@ func beCrowd(order string) {
 		panic(err)
 	}
 	var (
-		seen  crowd
-		bytes atomic.Int64
-		mu    sync.Mutex
-		took  []float64
-		join  sync.WaitGroup
-		turns = make(chan struct{}, 64)
+		seen   crowd
+		bytes  atomic.Int64
+		mu     sync.Mutex
+		took   []float64
+		asleep []net.Conn
+		join   sync.WaitGroup
+		turns  = make(chan struct{}, 64)
 	)
 	for i := range clients {
 		turns <- struct{}{}
@@ -191,6 +193,9 @@ func beCrowd(order string) {
 			<-turns
 			switch {
 			case i < stalled:
+				mu.Lock()
+				defer mu.Unlock()
+				asleep = append(asleep, conn) // else it would be closed as garbage
 			case (i-stalled)%every == 0:
 				go look(conn, func(age float64) {
 					mu.Lock()
@@ -212,6 +217,7 @@ func beCrowd(order string) {
 		seen.P50, seen.P99, seen.Max = took[n/2], took[n*99/100], took[n-1]
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(seen)
+	runtime.KeepAlive(asleep)
 }
 
 var scraps = sync.Pool{New: func() any { return new([16 << 10]byte) }}

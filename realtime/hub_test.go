@@ -2,6 +2,7 @@ package realtime_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -23,13 +24,17 @@ const patience = 15 * time.Second
 // site is a server with a hub, whose handler writes down what it is told.
 type site struct {
 	*realtime.Hub
-	url  string
-	tell chan string // "open", "attached", "frame …", "detached", "closed why"
-	last chan *realtime.Session
-	do   func(s *realtime.Session, kind string, frame []byte)
-	mu   sync.Mutex
-	who  realtime.Principal
+	url    string
+	tell   chan string // "open", "attached", "frame …", "detached", "closed why"
+	last   chan *realtime.Session
+	do     func(s *realtime.Session, kind string, frame []byte)
+	mu     sync.Mutex
+	who    realtime.Principal
+	secret bool // over TLS
 }
+
+// secretNode is the node of a site that speaks TLS.
+const secretNode = "tls"
 
 func (s *site) Open(x *realtime.Session) {
 	s.last <- x
@@ -74,7 +79,12 @@ func open(t testing.TB, change func(*realtime.Config), do func(*realtime.Session
 		t.Fatal(err)
 	}
 	s.Hub = hub
-	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	if s.secret = cfg.Node == secretNode; s.secret {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
 	s.url = "ws" + strings.TrimPrefix(server.URL, "http")
 	t.Cleanup(func() {
 		server.Close()
@@ -126,7 +136,7 @@ func (s *site) dial(t *testing.T, origin string) (*tab, error) {
 	if origin != "" {
 		header.Set("Origin", origin)
 	}
-	conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(), s.url, header)
+	conn, resp, err := anyDialer.DialContext(t.Context(), s.url, header)
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
@@ -218,11 +228,5 @@ func TestSessionGoesThroughItsLife(t *testing.T) {
 	}
 }
 
-// narrowDialer connects with a receive buffer of a few KB.
-var narrowDialer = websocket.Dialer{NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	return conn, conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-}}
+// anyDialer knows no certificates.
+var anyDialer = websocket.Dialer{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}

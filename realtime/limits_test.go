@@ -156,6 +156,45 @@ func TestFragmentsAreOneFrame(t *testing.T) {
 	s.expect(t, "frame x")
 }
 
+// TestFramesArriveInAnyPieces sends the same frames cut at every place.
+func TestFramesArriveInAnyPieces(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, nil)
+	var all []byte
+	mask := []byte{1, 2, 3, 4}
+	add := func(head byte, payload string) {
+		all = append(all, head)
+		if n := len(payload); n < 126 {
+			all = append(all, 0x80|byte(n))
+		} else {
+			all = append(all, 0x80|126, byte(n>>8), byte(n))
+		}
+		all = append(all, mask...)
+		for i := range len(payload) {
+			all = append(all, payload[i]^mask[i%4])
+		}
+	}
+	add(0x81, `{"type":"a"}`)
+	add(0x01, `{"type":`)
+	add(0x8a, "a pong")
+	add(0x80, `"b"}`)
+	add(0x81, `{"type":"c","pad":"`+strings.Repeat("x", realtime.MaxFrame-21)+`"}`)
+	add(0x81, `{"type":"d"}`)
+	for at := 1; at < len(all); at += 1 + at/40*at/40 {
+		c := s.connect(t, "")
+		s.expect(t, "open")
+		for _, part := range [][]byte{all[:at], all[at:]} {
+			if _, err := c.NetConn().Write(part); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond) // the pieces arrive one by one, mostly
+		}
+		s.expect(t, "frame a", "frame b", "frame c", "frame d")
+		c.say(`{"type":"bye"}`)
+		s.expect(t, "closed left")
+	}
+}
+
 func TestNoMoreConnectionsThanAllowed(t *testing.T) {
 	t.Parallel()
 	s := open(t, func(c *realtime.Config) { c.MaxSockets = 2 }, nil)

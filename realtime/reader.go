@@ -50,21 +50,24 @@ func newReader(s *socket, p Principal, now time.Time) *reader {
 	}
 }
 
-// run is the life of a connection.
+// run is the life of a connection. What comes after a frame is left to a new goroutine: a stack that has grown for a frame would not become as
+// small again as one needs to wait for the next (2 KB instead of 4 or 8).
 func (r *reader) run() {
-	for pull := r.pull; r.wait(pull) && r.chunk(); {
+	if r.wait() && r.chunk() {
+		go r.run()
+		return
 	}
 	r.end()
 }
 
 // wait reads what there is, once there is something.
-func (r *reader) wait(pull func(uintptr) bool) bool {
+func (r *reader) wait() bool {
 	if r.raw == nil {
 		r.buffer = r.hub.buffers.Get().(*[readBuffer]byte)
 		r.read, r.failed = r.Conn.Read(r.buffer[:])
 		return true
 	}
-	return r.raw.Read(pull) == nil
+	return r.raw.Read(r.pull) == nil
 }
 
 // pull reads, or reports false if there is nothing yet.
@@ -246,6 +249,9 @@ func (r *reader) hello(message []byte) {
 		r.close(CloseBadFrame, "the first frame is hello, of protocol 1")
 		return
 	}
+	r.mu.Lock()
+	r.greeted = true
+	r.mu.Unlock()
 	r.hub.attach(r.socket, r.principal, said)
 }
 

@@ -30,7 +30,8 @@ type Principal struct {
 }
 
 // Handler is what frames mean. For one page session its calls come one at a time, whatever the generation, in this order: Open or Attached, any
-// number of Frame, Detached, then Attached of the next generation or Closed. A call may wait for other systems; it delays only its own session.
+// number of Frame, Detached, then Attached of the next generation or Closed. A call may wait for other systems, for up to 3 seconds: it delays
+// only its own session, but the answers to pings too.
 type Handler interface {
 	// Open begins a new session.
 	Open(s *Session)

@@ -244,6 +244,19 @@ func TestHandlerThatPanicsCostsOneConnection(t *testing.T) {
 	}
 }
 
+func TestHelloThatWaitsForTheHandlerIsNoSilence(t *testing.T) {
+	t.Parallel()
+	free := make(chan struct{})
+	s := open(t, func(c *realtime.Config) { c.HelloWait = 50 * time.Millisecond }, func(*realtime.Session, string, []byte) { <-free })
+	c := s.connect(t, "")
+	s.expect(t, "open")
+	c.say(`{"type":"slow"}`)
+	time.AfterFunc(300*time.Millisecond, func() { close(free) })
+	again := s.connect(t, c.welcome.Token) // its generation begins when the call of the older one is done
+	s.expect(t, "attached")
+	again.stays(t)
+}
+
 func TestDrainSpreadsWhoComesBack(t *testing.T) {
 	t.Parallel()
 	const clients, spread = 40, 4.0

@@ -1,7 +1,10 @@
 package realtime
 
 import (
+	"errors"
 	"net"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +17,8 @@ const (
 	queueBytes  = 128 << 10
 	// sendBuffer bounds what the system keeps for a client that reads nothing: 4 MB if one lets it.
 	sendBuffer = 64 << 10
+	// slowPiece is how many bytes are progress where the system does not say.
+	slowPiece = 4 << 10
 	// closeWait is for how long a client may take to answer a close.
 	closeWait = time.Second
 	// stuckAWhile is when a client that takes nothing counts as a slow one, whose answers to pings take their time too.
@@ -53,6 +58,7 @@ type socket struct {
 	closeAt int64 // when the connection is cut; 0 if it is not being closed
 	pinged  int64 // when a ping was sent that is not answered; 0 if there is none
 	behind  bool  // it has been stuck for a while since the last answer
+	greeted bool  // a hello has come, though its session may still wait for the handler
 	ended   bool
 }
 
@@ -141,12 +147,14 @@ func (s *socket) cutLocked() {
 		return
 	}
 	s.ended, s.rest, s.queue = true, nil, nil
-	if s.stuck != 0 {
-		if tcp, ok := s.Conn.(interface{ SetLinger(int) error }); ok {
-			_ = tcp.SetLinger(0) // the system would keep trying for minutes
-		}
+	conn := s.Conn
+	if secret, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secret.NetConn() // TLS would wait for up to 5 seconds to say goodbye
 	}
-	_ = s.Conn.Close()
+	if tcp, ok := conn.(*net.TCPConn); ok && s.stuck != 0 {
+		_ = tcp.SetLinger(0) // the system would keep trying for minutes
+	}
+	_ = conn.Close()
 	s.rouse()
 }
 
@@ -248,19 +256,36 @@ func (s *socket) writer() {
 				}
 				break
 			}
-			now := time.Now()
-			s.stuck = now.UnixNano()
 			s.mu.Unlock()
-			_ = s.Conn.SetWriteDeadline(now.Add(s.hub.cfg.SlowLimit))
-			if _, err := s.Conn.Write(frame); err != nil {
+			if err := s.writeSlowly(frame); err != nil {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					s.hub.closed(CloseTooSlow)
+				}
 				s.cut()
 				return
 			}
-			s.mu.Lock()
-			s.stuck = 0
-			s.mu.Unlock()
 		}
 	}
+}
+
+// writeSlowly writes a frame in pieces, each of which has the time that a client may take without progress.
+func (s *socket) writeSlowly(frame []byte) error {
+	for piece := range slices.Chunk(frame, slowPiece) {
+		now := time.Now()
+		s.stall(now.UnixNano())
+		_ = s.Conn.SetWriteDeadline(now.Add(s.hub.cfg.SlowLimit))
+		if _, err := s.Conn.Write(piece); err != nil {
+			return err
+		}
+	}
+	s.stall(0)
+	return nil
+}
+
+func (s *socket) stall(since int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck = since
 }
 
 // turn is what a shard does for a socket once in each window: end what has had its time, ping, and write what is new.
@@ -275,11 +300,11 @@ func (s *socket) turn(now int64) {
 	case s.closeAt != 0 && now > s.closeAt:
 		s.cutLocked()
 		return
-	case s.stuck != 0 && now-s.stuck > int64(cfg.SlowLimit):
+	case s.raw != nil && s.stuck != 0 && now-s.stuck > int64(cfg.SlowLimit):
 		s.hub.closed(CloseTooSlow)
 		s.cutLocked() // it cannot even be told
 		return
-	case session == nil && now-s.opened > int64(cfg.HelloWait):
+	case !s.greeted && now-s.opened > int64(cfg.HelloWait):
 		s.closeLocked(CloseBadFrame, "no hello")
 	case session != nil && !session.Principal.Expires.IsZero() && now > session.Principal.Expires.UnixNano():
 		session.finish(Withdrawn)
