@@ -17,7 +17,7 @@ type Stats struct {
 	Open, Sessions, Detached int // connections; page sessions; those of them without a connection, or resumed within the grace
 	Attached, Resumed        int64
 	Lagged                   int64         // times that a client did not take what there was for it
-	Closed                   map[int]int64 // by code; also what clients said
+	Closed                   map[int]int64 // by code; CloseNormal also for those that clients closed
 }
 
 // Stats returns the figures of this moment.
