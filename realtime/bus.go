@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,12 @@ const (
 	busBudget  = time.Second            // of a question to Redis
 	busBackoff = time.Second            // at most, between tries to connect
 	busEvents  = 256                    // that one repair reads
+)
+
+var (
+	//go:embed bus_emit.lua
+	busEmitSrc string
+	busEmit    = redis.NewScript(busEmitSrc)
 )
 
 // Listener hears of one topic. Its methods are called one at a time, and hold up the topics of the same partition: they must not wait.
@@ -87,6 +94,17 @@ func (b *Bus) Publish(ctx context.Context, topic, epoch string, seq int64, data 
 	}
 	if err := b.rdb.SPublish(ctx, channel, text).Err(); err != nil {
 		return fmt.Errorf("publish %s: %w", topic, err)
+	}
+	return nil
+}
+
+// Emit adds an event, a JSON object, to a topic in order.
+func (b *Bus) Emit(ctx context.Context, topic string, event []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, busBudget)
+	defer cancel()
+	meta, stream, channel, _ := TopicKeys(topic)
+	if err := busEmit.Run(ctx, b.rdb, []string{meta, stream, channel}, event, rosterTTL.Milliseconds()).Err(); err != nil {
+		return fmt.Errorf("emit to %s: %w", topic, err)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -89,20 +88,6 @@ type shard struct {
 	mu      sync.Mutex
 	sockets []*socket
 	round   []*socket // of the goroutine alone
-}
-
-type stats struct {
-	opened, resumed, lagged atomic.Int64
-	mu                      sync.Mutex
-	closed                  map[int]int64
-}
-
-// Stats is the figures of a hub. All but the first three only grow.
-type Stats struct {
-	Open, Sessions, Detached int // connections; page sessions; those of them without a connection, or resumed within the grace
-	Attached, Resumed        int64
-	Lagged                   int64         // times that a client did not take what there was for it
-	Closed                   map[int]int64 // by code, those that we closed
 }
 
 // New returns a running hub. Its owner owes a Stop.
@@ -306,12 +291,6 @@ func (h *Hub) release(sock *socket) {
 	}
 }
 
-func (h *Hub) closed(code int) {
-	h.stats.mu.Lock()
-	defer h.stats.mu.Unlock()
-	h.stats.closed[code]++
-}
-
 // sockets returns the connections of this moment.
 func (h *Hub) sockets() (list []*socket) {
 	for _, sh := range h.shards {
@@ -330,21 +309,6 @@ func (h *Hub) Sessions() (list []*Session) {
 		}
 	}
 	return list
-}
-
-// Stats returns the figures of this moment.
-func (h *Hub) Stats() Stats {
-	h.mu.Lock()
-	st := Stats{Open: h.open, Sessions: len(h.lives), Detached: len(h.detached)}
-	h.mu.Unlock()
-	st.Attached, st.Resumed, st.Lagged = h.stats.opened.Load(), h.stats.resumed.Load(), h.stats.lagged.Load()
-	h.stats.mu.Lock()
-	defer h.stats.mu.Unlock()
-	st.Closed = make(map[int]int64, len(h.stats.closed))
-	for code, n := range h.stats.closed {
-		st.Closed[code] = n
-	}
-	return st
 }
 
 // Drain accepts no more connections and asks every client to come back after a wait of its own: evenly over spread, but at most 2 seconds for

@@ -101,10 +101,10 @@ func (r *reader) chunk() bool {
 		return r.refuse(CloseTooMany, "too many bytes")
 	}
 	p := r.buffer[:r.read]
-	if len(r.partial) > 0 {
-		p = append(r.partial, p...)
-		r.partial = nil
+	if r.partial != nil {
+		p, r.partial = append(r.partial, p...), nil
 	}
+	whole := len(p)
 	for {
 		head, payload, size, err := cutFrame(p)
 		switch {
@@ -112,6 +112,9 @@ func (r *reader) chunk() bool {
 			return r.refuse(CloseTooBig, err.Error())
 		case err != nil:
 			return r.refuse(CloseBadFrame, err.Error())
+		case size == 0 && len(p) == whole && whole > r.read: // already ours: a frame of a thousand pieces is not copied a thousand times
+			r.partial = p
+			return true
 		case size == 0:
 			if len(p) > 0 {
 				r.partial = bytes.Clone(p)
@@ -173,13 +176,7 @@ func (r *reader) frame(head byte, payload []byte) bool {
 	case websocket.PongMessage:
 		r.heard.Store(time.Now().UnixNano())
 	case websocket.CloseMessage:
-		code := CloseNormal
-		if len(payload) >= 2 {
-			if said := int(binary.BigEndian.Uint16(payload)); said >= 3000 && said < 5000 || said == websocket.CloseGoingAway {
-				code = said
-			}
-		}
-		r.close(code, "")
+		r.close(CloseNormal, "")
 		return false
 	case websocket.TextMessage:
 		if r.open {

@@ -168,11 +168,13 @@ func (h *Hub) lifeOf(id string) *life {
 func (h *Hub) frame(s *Session, kind string, message []byte) {
 	if kind == "bye" {
 		s.Close(CloseNormal, "")
+		h.release(s.sock)
+		h.detach(s) // whatever time the client takes to answer the close
 		return
 	}
 	s.life.mu.Lock()
 	defer s.life.mu.Unlock()
-	if s.life.now == s {
+	if s.life.now == s && !s.life.over {
 		h.call(s, func() { h.handler.Frame(s, kind, message) })
 	}
 }
@@ -188,12 +190,12 @@ func (h *Hub) call(s *Session, f func()) {
 	f()
 }
 
-// detach ends a generation whose connection is gone. It does nothing if a newer one has taken over.
+// detach ends a generation whose connection is gone. It does nothing if a newer one has taken over, or if the session is over.
 func (h *Hub) detach(s *Session) {
 	l := s.life
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.now != s {
+	if l.now != s || l.over {
 		return
 	}
 	if why := s.final.Load(); why != nil {

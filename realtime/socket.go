@@ -81,7 +81,7 @@ type topic interface {
 func newSocket(conn net.Conn, h *Hub, now time.Time) *socket {
 	s := &socket{Conn: conn, hub: h, opened: now.UnixNano()}
 	s.heard.Store(s.opened)
-	if tcp, ok := conn.(interface{ SetWriteBuffer(int) error }); ok {
+	if tcp, ok := under(conn).(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(sendBuffer) // a hint
 	}
 	if sys, ok := conn.(syscall.Conn); ok {
@@ -92,6 +92,14 @@ func newSocket(conn net.Conn, h *Hub, now time.Time) *socket {
 	}
 	s.wake = make(chan struct{}, 1)
 	return s
+}
+
+// under returns the connection that lies under TLS, if there is any.
+func under(conn net.Conn) net.Conn {
+	if secret, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		return secret.NetConn()
+	}
+	return conn
 }
 
 // send queues an encoded frame and writes what can be written.
@@ -147,10 +155,7 @@ func (s *socket) cutLocked() {
 		return
 	}
 	s.ended, s.rest, s.queue = true, nil, nil
-	conn := s.Conn
-	if secret, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secret.NetConn() // TLS would wait for up to 5 seconds to say goodbye
-	}
+	conn := under(s.Conn) // TLS would wait for up to 5 seconds to say goodbye
 	if tcp, ok := conn.(*net.TCPConn); ok && s.stuck != 0 {
 		_ = tcp.SetLinger(0) // the system would keep trying for minutes
 	}

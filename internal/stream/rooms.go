@@ -277,11 +277,11 @@ type event struct {
 		Item string `json:"item"`
 		Page string `json:"page"`
 	} `json:"resource"`
-	By       *person       `json:"by"`
-	Session  string        `json:"session_hash"`
-	Why      string        `json:"why"`
-	Viewer   *viewerShown  `json:"viewer"`
-	Revision int64         `json:"revision"`
+	By       *person      `json:"by"`
+	Session  string       `json:"session_hash"`
+	Why      string       `json:"why"`
+	Viewer   *viewerShown `json:"viewer"`
+	Revision int64        `json:"revision"`
 }
 
 // news is an event as the clients get it.

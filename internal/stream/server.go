@@ -110,9 +110,15 @@ func New(d Deps) (*Server, error) {
 		every time.Duration
 		do    func(context.Context) error
 	}{
-		{publishEvery, s.publish}, {topsEvery, s.compareTops}, {realtime.CountEvery, s.count},
-		{lockmgr.EditSweepEvery, s.sweep}, {lockmgr.EditRenewEvery, s.renew}, {rightsEvery, s.lookAgain},
-		{pagesEvery, s.tellPages}, {booking.BeatEvery, s.beat}, {ghostsEvery, s.releaseGhosts},
+		{publishEvery, s.publish},
+		{topsEvery, s.compareTops},
+		{realtime.CountEvery, s.count},
+		{lockmgr.EditSweepEvery, s.sweep},
+		{lockmgr.EditRenewEvery, s.renew},
+		{rightsEvery, s.lookAgain},
+		{pagesEvery, s.tellPages},
+		{booking.BeatEvery, s.beat},
+		{ghostsEvery, s.releaseGhosts},
 	} {
 		s.wait.Go(func() { s.loop(l.every, l.do) })
 	}
