@@ -62,10 +62,10 @@ func (s *Service) Number(ctx context.Context, node uuid.UUID) (batches []Batch, 
 	return batches, errors.Join(errs...)
 }
 
-// number returns an empty batch if another node has the event.
+// number returns an empty batch if another node is numbering the event.
 func (s *Service) number(ctx context.Context, node uuid.UUID, event seats.EventID) (batch Batch, err error) {
 	err = db.InTx(ctx, s.pool, func(tx pgx.Tx) error {
-		from, err := queries.FeedLock(ctx, tx, db.FeedLockParams{EventID: int64(event), Publisher: node})
+		from, err := queries.FeedLock(ctx, tx, int64(event))
 		if db.NotFound(err) {
 			return nil
 		}

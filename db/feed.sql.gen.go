@@ -237,19 +237,12 @@ func (q *Queries) FeedKnows(ctx context.Context, db DBTX, arg FeedKnowsParams) (
 }
 
 const feedLock = `-- name: FeedLock :one
-SELECT seq FROM feeds
-WHERE event_id = $1 AND (publisher = $2::uuid OR leased_until <= statement_timestamp())
-FOR UPDATE SKIP LOCKED
+SELECT seq FROM feeds WHERE event_id = $1 FOR UPDATE SKIP LOCKED
 `
 
-type FeedLockParams struct {
-	EventID   int64
-	Publisher uuid.UUID
-}
-
 // Nobody waits for a publisher: who cannot have the row leaves the event to whoever has it.
-func (q *Queries) FeedLock(ctx context.Context, db DBTX, arg FeedLockParams) (int64, error) {
-	row := db.QueryRow(ctx, feedLock, arg.EventID, arg.Publisher)
+func (q *Queries) FeedLock(ctx context.Context, db DBTX, eventID int64) (int64, error) {
+	row := db.QueryRow(ctx, feedLock, eventID)
 	var seq int64
 	err := row.Scan(&seq)
 	return seq, err

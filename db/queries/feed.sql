@@ -16,9 +16,7 @@ LIMIT @max_rows;
 
 -- name: FeedLock :one
 -- Nobody waits for a publisher: who cannot have the row leaves the event to whoever has it.
-SELECT seq FROM feeds
-WHERE event_id = @event_id AND (publisher = @publisher::uuid OR leased_until <= statement_timestamp())
-FOR UPDATE SKIP LOCKED;
+SELECT seq FROM feeds WHERE event_id = @event_id FOR UPDATE SKIP LOCKED;
 
 -- name: FeedPick :many
 -- The oldest changes that have no number, and what their seats have before them: a statement that has waited for a seat is older than what
