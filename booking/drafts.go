@@ -196,6 +196,9 @@ func (s *Service) TakeEdit(ctx context.Context, caller Caller, event seats.Event
 		return 0, answer(err)
 	}
 	whole := item == 0 && page == ""
+	if !whole && !pageOf(item, page) {
+		return 0, ErrNotFound
+	}
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
 		fence, err = queries.DraftTake(ctx, tx, db.DraftTakeParams{EventID: int64(event), Whole: whole, Holder: caller.ID})
 		if err != nil || whole {
@@ -214,6 +217,9 @@ func (s *Service) TakeEdit(ctx context.Context, caller Caller, event seats.Event
 func (s *Service) DraftPage(ctx context.Context, caller Caller, event seats.EventID, item int32, page string) (found DraftPage, err error) {
 	if err := s.ensureDraft(ctx, caller, event); err != nil {
 		return DraftPage{}, answer(err)
+	}
+	if !pageOf(item, page) {
+		return DraftPage{}, ErrNotFound
 	}
 	err = db.Snapshot(ctx, s.pool, func(tx pgx.Tx) error {
 		draft, err := queries.DraftGet(ctx, tx, int64(event))

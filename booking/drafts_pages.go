@@ -201,11 +201,12 @@ func importPage(ctx context.Context, document []byte, pointer func(string) strin
 	return drawn, firstDefect(report, elsewhere, pointer)
 }
 
-// firstDefect is the first error of a report as an InvalidError, nil if it has none but those of the codes.
+// firstDefect is the first error of a report as an InvalidError, nil if it has none but those of the codes. The report's own words quote
+// what was sent, which an answer does not.
 func firstDefect(report plan.Report, except []plan.Code, pointer func(string) string) error {
 	for _, d := range report.Defects {
 		if d.Severity == plan.Error && !slices.Contains(except, d.Code) {
-			return invalid(pointer(d.At), string(d.Code), "%s", d.Detail)
+			return invalid(pointer(d.At), string(d.Code), "the plan breaks the rule that the code names")
 		}
 	}
 	return nil

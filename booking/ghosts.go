@@ -72,7 +72,7 @@ func ParsePage(text string) (p Page, err error) {
 // older than the recorded one changes nothing, nor does a page beyond the twentieth. ErrNotFound, ErrHoldExpired or ErrHoldClosed for a hold that cannot be shown as open.
 func (s *Service) ShowHold(ctx context.Context, caller Caller, id HoldID, page Page) error {
 	n, err := queries.HoldPageShow(ctx, s.pool, db.HoldPageShowParams{
-		EventID: int64(id.Event), HoldID: id.Key, Buyer: caller.ID, Session: page.Session, Gen: page.Gen, Node: page.Node, MaxOthers: maxPages - 1,
+		EventID: int64(id.Event), HoldID: id.Key, Buyer: caller.ID, Session: page.Session, Gen: page.Gen, Node: page.Node, MaxPages: maxPages,
 	})
 	if n > 0 || err != nil {
 		return answer(err)

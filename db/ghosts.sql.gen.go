@@ -84,13 +84,13 @@ WHERE hold_pages.gen <= excluded.gen
 `
 
 type HoldPageShowParams struct {
-	Session   string
-	Gen       int64
-	Node      uuid.UUID
-	EventID   int64
-	HoldID    uuid.UUID
-	MaxOthers int64
-	Buyer     uuid.UUID
+	Session  string
+	Gen      int64
+	Node     uuid.UUID
+	EventID  int64
+	HoldID   uuid.UUID
+	MaxPages int64
+	Buyer    uuid.UUID
 }
 
 // The hold's row is locked against its end, which removes the pages: none comes after that.
@@ -101,7 +101,7 @@ func (q *Queries) HoldPageShow(ctx context.Context, db DBTX, arg HoldPageShowPar
 		arg.Node,
 		arg.EventID,
 		arg.HoldID,
-		arg.MaxOthers,
+		arg.MaxPages,
 		arg.Buyer,
 	)
 	if err != nil {

@@ -48,7 +48,7 @@ func (q *Queries) HeldCount(ctx context.Context, db DBTX, arg HeldCountParams) (
 const holdBook = `-- name: HoldBook :execrows
 WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = $2 AND p.hold_id = $3)
 UPDATE holds h SET status = 'booked', booking_id = $1
-WHERE h.event_id = $2 AND h.id = $3 AND h.status = 'open' AND h.expires_at > statement_timestamp()
+WHERE h.event_id = $2 AND id = $3 AND status = 'open' AND expires_at > statement_timestamp()
 `
 
 type HoldBookParams struct {
@@ -67,7 +67,7 @@ func (q *Queries) HoldBook(ctx context.Context, db DBTX, arg HoldBookParams) (in
 
 const holdClose = `-- name: HoldClose :execrows
 WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = $2 AND p.hold_id = $3)
-UPDATE holds h SET status = $1 WHERE h.event_id = $2 AND h.id = $3 AND h.status = 'open'
+UPDATE holds h SET status = $1 WHERE h.event_id = $2 AND id = $3 AND status = 'open'
 `
 
 type HoldCloseParams struct {

@@ -10,7 +10,7 @@ WITH hold AS MATERIALIZED (
 )
 INSERT INTO hold_pages (event_id, hold_id, session, gen, node)
 SELECT hold.event_id, hold.id, @session, @gen, @node FROM hold
-WHERE (SELECT count(*) FROM hold_pages o WHERE o.event_id = @event_id AND o.hold_id = @hold_id AND o.session <> @session) < @max_others::bigint
+WHERE (SELECT count(*) FROM hold_pages o WHERE o.event_id = @event_id AND o.hold_id = @hold_id AND o.session <> @session) < @max_pages::bigint
 ON CONFLICT (event_id, hold_id, session) DO UPDATE SET gen = excluded.gen, node = excluded.node, gone_at = NULL
 WHERE hold_pages.gen <= excluded.gen;
 

@@ -60,11 +60,11 @@ WHERE event_id = @event_id AND id = @id AND status = 'open' AND expires_at > sta
 -- name: HoldBook :execrows
 WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = @event_id AND p.hold_id = @id)
 UPDATE holds h SET status = 'booked', booking_id = @booking_id
-WHERE h.event_id = @event_id AND h.id = @id AND h.status = 'open' AND h.expires_at > statement_timestamp();
+WHERE h.event_id = @event_id AND id = @id AND status = 'open' AND expires_at > statement_timestamp();
 
 -- name: HoldClose :execrows
 WITH pages AS (DELETE FROM hold_pages p WHERE p.event_id = @event_id AND p.hold_id = @id)
-UPDATE holds h SET status = @status WHERE h.event_id = @event_id AND h.id = @id AND h.status = 'open';
+UPDATE holds h SET status = @status WHERE h.event_id = @event_id AND id = @id AND status = 'open';
 
 -- name: HoldsOpen :many
 SELECT id FROM holds WHERE event_id = @event_id AND status = 'open' ORDER BY id LIMIT @max_rows;
