@@ -305,7 +305,7 @@ func TestReleaseOfALockThatIsGoneIsToldApart(t *testing.T) {
 func TestWhoEditsNothingLosesTheLock(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	const idle = 150 * time.Millisecond
+	const idle = 500 * time.Millisecond
 	o.take("3/seats", lenaTab)
 	busy := o.take("4/seats", omarTab)
 	waitFor(t, "the idle lock to go", func() bool {
