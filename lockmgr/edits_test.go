@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,6 +139,24 @@ func (o office) wantEmpty(root string) {
 			o.t.Errorf("%s is still there (%v): %s", key, err, dump(o.t, o.rdb, key))
 		}
 	}
+}
+
+// keys lists all that is in Redis, on every master of a cluster.
+func (o office) keys() []string {
+	o.t.Helper()
+	cluster, ok := o.rdb.(*redis.ClusterClient)
+	if !ok {
+		return keys(o.t, o.rdb.(*redis.Client))
+	}
+	var mu sync.Mutex
+	var all []string
+	must(o.t, cluster.ForEachMaster(o.t.Context(), func(_ context.Context, one *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, keys(o.t, one)...)
+		return nil
+	}))
+	return all
 }
 
 func dump(t testing.TB, rdb redis.UniversalClient, key string) string {
@@ -287,6 +306,30 @@ func TestTakeOverOfTheGroupTakesEveryPage(t *testing.T) {
 	}
 }
 
+func TestRenewalTellsApartWhoLostAmongMany(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	const n = 1203 // more than one batch, and an odd rest
+	var refs []lockmgr.SessionRef
+	var want []string
+	for i := range n {
+		s := lockmgr.Session{ID: fmt.Sprint("tab ", i), Gen: 1, Node: "n", User: "u", Name: "Lena"}
+		if i%7 == 0 {
+			want = append(want, s.ID)
+		} else {
+			o.take(fmt.Sprint(i, "/seats"), s)
+		}
+		refs = append(refs, lockmgr.SessionRef{ID: s.ID, Gen: 1})
+	}
+	lost, err := o.Renew(t.Context(), root, "n", refs)
+	if err != nil || !slices.Equal(lost, want) {
+		t.Errorf("lost %d %v, want %d", len(lost), err, len(want))
+	}
+	if lost, err = o.Renew(t.Context(), root, "n", nil); err != nil || lost != nil {
+		t.Errorf("nobody renews: %v %v", lost, err)
+	}
+}
+
 func TestReleaseOfALockThatIsGoneIsToldApart(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -345,7 +388,7 @@ func TestEveryKeyOfARootSharesASlotAndIsDeclared(t *testing.T) {
 	o := newOffice(t)
 	o.take("3/seats", lenaTab)
 	o.detach(lenaTab)
-	for _, key := range keys(t, o.rdb.(*redis.Client)) {
+	for _, key := range o.keys() {
 		if !strings.HasPrefix(key, topicOf(root).Tag+":") {
 			t.Errorf("key %s is outside the root's tag", key)
 		}
@@ -356,4 +399,68 @@ func TestEveryKeyOfARootSharesASlotAndIsDeclared(t *testing.T) {
 			t.Errorf("a scan of Redis: %s", scan)
 		}
 	}
+}
+
+func TestNothingIsLeftWhenEveryNodeIsDead(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.Shorten(time.Minute, time.Minute, time.Minute, 100*time.Millisecond)
+	o.take("3/seats", lenaTab)
+	o.take("", lenaTab)
+	o.detach(lenaTab)
+	o.end(omarTab)
+	waitFor(t, "Redis to forget", func() bool { return len(o.keys()) == 0 })
+}
+
+func BenchmarkEditAcquireRelease(b *testing.B) {
+	o := newOffice(b)
+	for b.Loop() {
+		l := o.take("3/seats", lenaTab)
+		o.release("3/seats", lenaTab, l.Token, true)
+	}
+	o.reportScript(b)
+}
+
+func BenchmarkEditRenew500Sessions(b *testing.B) {
+	o := newOffice(b)
+	var refs []lockmgr.SessionRef
+	for i := range 500 {
+		s := lockmgr.Session{ID: fmt.Sprint("tab ", i), Gen: 1, Node: "n", User: "u", Name: "Lena"}
+		o.take(fmt.Sprint(i, "/seats"), s)
+		refs = append(refs, lockmgr.SessionRef{ID: s.ID, Gen: 1})
+	}
+	must(b, o.rdb.ConfigResetStat(b.Context()).Err())
+	for b.Loop() {
+		if lost, err := o.Renew(b.Context(), root, "n", refs); err != nil || len(lost) > 0 {
+			b.Fatal(len(lost), err)
+		}
+	}
+	o.reportScript(b)
+}
+
+func BenchmarkEditEndOf500Locks(b *testing.B) {
+	o := newOffice(b)
+	s := lenaTab
+	for b.Loop() {
+		b.StopTimer()
+		for i := range 500 {
+			o.take(fmt.Sprint(i, "/seats"), s)
+		}
+		must(b, o.rdb.ConfigResetStat(b.Context()).Err())
+		b.StartTimer()
+		o.end(s)
+		s.Gen++
+	}
+	o.reportScript(b)
+}
+
+// reportScript adds what Redis itself says that a script takes.
+func (o office) reportScript(b *testing.B) {
+	_, stat, _ := strings.Cut(o.rdb.Info(b.Context(), "commandstats").Val(), "cmdstat_evalsha:")
+	_, stat, _ = strings.Cut(stat, "usec_per_call=")
+	var usec float64
+	if _, err := fmt.Sscanf(stat, "%f", &usec); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(usec, "script-µs")
 }

@@ -164,7 +164,7 @@ func Test06NoKeyIsEverWithoutAnEnd(t *testing.T) {
 // wantEnds wants a TTL of at most a minute on every key.
 func (o office) wantEnds() {
 	o.t.Helper()
-	for _, key := range keys(o.t, o.rdb.(*redis.Client)) {
+	for _, key := range o.keys() {
 		if ttl := o.rdb.PTTL(o.t.Context(), key).Val(); ttl < 0 || ttl > lockmgr.EditTTL {
 			o.t.Errorf("%s lives for %v", key, ttl)
 		}
@@ -284,7 +284,7 @@ func Test13AllKeysOfARootAreInOneSlot(t *testing.T) {
 	o := newOffice(t)
 	o.take("88/filters", lenaTab)
 	o.take("", lenaTab)
-	for _, key := range keys(t, o.rdb.(*redis.Client)) {
+	for _, key := range o.keys() {
 		if slot(key) != slot(topicOf(root).Channel) {
 			t.Errorf("%s is in slot %d, the channel in %d", key, slot(key), slot(topicOf(root).Channel))
 		}
