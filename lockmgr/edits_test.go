@@ -401,6 +401,34 @@ func TestEveryKeyOfARootSharesASlotAndIsDeclared(t *testing.T) {
 	}
 }
 
+func TestAKeyThatRedisThrewAwayBlocksNobody(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for _, name := range []string{"locks", "index", "sessions", "due", "active", "token"} {
+		o.take("3/seats", lenaTab)
+		_, before, _, err := o.Locks(t.Context(), root)
+		must(t, err)
+		must(t, o.rdb.Del(t.Context(), topicOf(root).Tag+":lk:"+name).Err())
+		locks, after, seq, err := o.Locks(t.Context(), root)
+		if name == "token" { // its next is greater all the same
+			if err != nil || len(locks) != 1 || after != before {
+				t.Errorf("without %s: %v %v %s %s", name, locks, err, before, after)
+			}
+			continue
+		}
+		if err != nil || len(locks) > 0 || after == before || seq != 0 {
+			t.Errorf("without %s: %v at %s %d, was %s, %v", name, locks, after, seq, before, err)
+		}
+		o.take("", omarTab)
+		o.end(omarTab)
+		o.end(lenaTab)
+		omarTab, lenaTab := next(omarTab, "n"), next(lenaTab, "n")
+		o.take("3/seats", lenaTab)
+		o.refused("", omarTab, lenaTab)
+		must(t, o.rdb.FlushAll(t.Context()).Err())
+	}
+}
+
 func TestNothingIsLeftWhenEveryNodeIsDead(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
