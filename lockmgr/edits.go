@@ -49,10 +49,10 @@ var (
 	// ErrSessionClosed refuses a request of a session, or of a generation of it,
 	// that has been detached or ended.
 	ErrSessionClosed = errors.New("session is closed")
-	errReply         = errors.New("reply that no script gives") // from data that none wrote
-
 	// ErrInvalid refuses a resource or session that no script can be asked about.
 	ErrInvalid = errors.New("not a resource or session")
+
+	errReply = errors.New("reply that no script gives") // from data that none wrote
 )
 
 // Topic names the ordered stream of a root in Redis, whose events the locks
@@ -205,7 +205,7 @@ func (e *Edits) Detach(ctx context.Context, root string, s Session) error {
 }
 
 // End releases all locks of a session and refuses it and its older generations
-// from now on; otherwise it is like Detach.
+// from now on; otherwise it is like Detach. why is one of the Why constants.
 func (e *Edits) End(ctx context.Context, root string, s Session, why string) error {
 	return e.insist(ctx, "end session", editsEnd, root, s, why)
 }
@@ -335,7 +335,8 @@ func (e *Edits) keys(root string) []string {
 
 // author is a session's user as events show it.
 func author(s Session) (string, error) {
-	if s.ID == "" || s.Gen < 1 || s.Node == "" || strings.ContainsAny(s.Node, " \n") {
+	const exact = 1 << 53 // of Lua's numbers
+	if s.ID == "" || s.Gen < 1 || s.Gen >= exact || s.Node == "" || strings.ContainsAny(s.Node, " \n") {
 		return "", fmt.Errorf("%w: generation %d on node %q", ErrInvalid, s.Gen, s.Node)
 	}
 	by, err := json.Marshal(struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,6 +139,24 @@ func (o office) wantEmpty(root string) {
 			o.t.Errorf("%s is still there (%v): %s", key, err, dump(o.t, o.rdb, key))
 		}
 	}
+}
+
+// keys lists all that is in Redis, on every master of a cluster.
+func (o office) keys() []string {
+	o.t.Helper()
+	cluster, ok := o.rdb.(*redis.ClusterClient)
+	if !ok {
+		return keys(o.t, o.rdb.(*redis.Client))
+	}
+	var mu sync.Mutex
+	var all []string
+	must(o.t, cluster.ForEachMaster(o.t.Context(), func(_ context.Context, one *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, keys(o.t, one)...)
+		return nil
+	}))
+	return all
 }
 
 func dump(t testing.TB, rdb redis.UniversalClient, key string) string {
@@ -287,6 +306,30 @@ func TestTakeOverOfTheGroupTakesEveryPage(t *testing.T) {
 	}
 }
 
+func TestRenewalTellsApartWhoLostAmongMany(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	const n = 1203 // more than one batch, and an odd rest
+	var refs []lockmgr.SessionRef
+	var want []string
+	for i := range n {
+		s := lockmgr.Session{ID: fmt.Sprint("tab ", i), Gen: 1, Node: "n", User: "u", Name: "Lena"}
+		if i%7 == 0 {
+			want = append(want, s.ID)
+		} else {
+			o.take(fmt.Sprint(i, "/seats"), s)
+		}
+		refs = append(refs, lockmgr.SessionRef{ID: s.ID, Gen: 1})
+	}
+	lost, err := o.Renew(t.Context(), root, "n", refs)
+	if err != nil || !slices.Equal(lost, want) {
+		t.Errorf("lost %d %v, want %d", len(lost), err, len(want))
+	}
+	if lost, err = o.Renew(t.Context(), root, "n", nil); err != nil || lost != nil {
+		t.Errorf("nobody renews: %v %v", lost, err)
+	}
+}
+
 func TestReleaseOfALockThatIsGoneIsToldApart(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -305,7 +348,7 @@ func TestReleaseOfALockThatIsGoneIsToldApart(t *testing.T) {
 func TestWhoEditsNothingLosesTheLock(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	const idle = 150 * time.Millisecond
+	const idle = 500 * time.Millisecond
 	o.take("3/seats", lenaTab)
 	busy := o.take("4/seats", omarTab)
 	waitFor(t, "the idle lock to go", func() bool {
@@ -333,7 +376,7 @@ func TestOddNamesAreRefused(t *testing.T) {
 			t.Errorf("%q: %v, want ErrInvalid", res, err)
 		}
 	}
-	for _, s := range []lockmgr.Session{{}, {ID: "x", Node: "n"}, {ID: "x", Gen: 1}, {ID: "x", Gen: 1, Node: "a b"}} {
+	for _, s := range []lockmgr.Session{{}, {ID: "x", Node: "n"}, {ID: "x", Gen: 1}, {ID: "x", Gen: 1, Node: "a b"}, {ID: "x", Gen: 1 << 53, Node: "n"}} {
 		if _, err := o.Acquire(t.Context(), root, "", s, false); !errors.Is(err, lockmgr.ErrInvalid) {
 			t.Errorf("%+v: %v, want ErrInvalid", s, err)
 		}
@@ -345,7 +388,7 @@ func TestEveryKeyOfARootSharesASlotAndIsDeclared(t *testing.T) {
 	o := newOffice(t)
 	o.take("3/seats", lenaTab)
 	o.detach(lenaTab)
-	for _, key := range keys(t, o.rdb.(*redis.Client)) {
+	for _, key := range o.keys() {
 		if !strings.HasPrefix(key, topicOf(root).Tag+":") {
 			t.Errorf("key %s is outside the root's tag", key)
 		}
@@ -356,4 +399,43 @@ func TestEveryKeyOfARootSharesASlotAndIsDeclared(t *testing.T) {
 			t.Errorf("a scan of Redis: %s", scan)
 		}
 	}
+}
+
+func TestAKeyThatRedisThrewAwayBlocksNobody(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for _, name := range []string{"locks", "index", "sessions", "due", "active", "token"} {
+		o.take("3/seats", lenaTab)
+		_, before, _, err := o.Locks(t.Context(), root)
+		must(t, err)
+		must(t, o.rdb.Del(t.Context(), topicOf(root).Tag+":lk:"+name).Err())
+		locks, after, seq, err := o.Locks(t.Context(), root)
+		if name == "token" { // its next is greater all the same
+			if err != nil || len(locks) != 1 || after != before {
+				t.Errorf("without %s: %v %v %s %s", name, locks, err, before, after)
+			}
+			continue
+		}
+		if err != nil || len(locks) > 0 || after == before || seq != 0 {
+			t.Errorf("without %s: %v at %s %d, was %s, %v", name, locks, after, seq, before, err)
+		}
+		o.take("", omarTab)
+		o.end(omarTab)
+		o.end(lenaTab)
+		omarTab, lenaTab := next(omarTab, "n"), next(lenaTab, "n")
+		o.take("3/seats", lenaTab)
+		o.refused("", omarTab, lenaTab)
+		must(t, o.rdb.FlushAll(t.Context()).Err())
+	}
+}
+
+func TestNothingIsLeftWhenEveryNodeIsDead(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.Shorten(time.Minute, time.Minute, time.Minute, 100*time.Millisecond)
+	o.take("3/seats", lenaTab)
+	o.take("", lenaTab)
+	o.detach(lenaTab)
+	o.end(omarTab)
+	waitFor(t, "Redis to forget", func() bool { return len(o.keys()) == 0 })
 }
