@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -212,7 +213,7 @@ func (sh *shard) remove(s *socket) {
 // Serve takes over the connection of a caller who is known, and returns: a goroutine of the hub reads it, so that nothing of the request stays
 // in memory. After one of the errors above the caller answers; after nil it must not.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, p Principal) error {
-	if !h.allowed(r.Header.Get("Origin"), p) {
+	if !h.allowed(r, p) {
 		return ErrOrigin
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
@@ -247,10 +248,13 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, p Principal) error {
 	return nil
 }
 
-// allowed reports whether a page may connect. Programs have no origin; they cannot be made to use somebody's cookie.
-func (h *Hub) allowed(origin string, p Principal) bool {
+// allowed reports whether a page may connect. Programs have no origin; they cannot be made to use somebody's cookie. A cookie is believed
+// from our own pages alone, by whatever name of this server they were loaded.
+func (h *Hub) allowed(r *http.Request, p Principal) bool {
+	origin := r.Header.Get("Origin")
 	if p.Cookie {
-		return origin == h.cfg.Origins[0]
+		scheme, _, _ := strings.Cut(h.cfg.Origins[0], "://")
+		return origin == h.cfg.Origins[0] || origin == scheme+"://"+r.Host
 	}
 	return origin == "" || slices.Contains(h.cfg.Origins, origin)
 }

@@ -9,9 +9,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
@@ -23,8 +25,10 @@ import (
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
 	"seatfence/internal/staff"
+	"seatfence/internal/stream"
 	"seatfence/internal/webui"
 	"seatfence/lockmgr"
+	"seatfence/realtime"
 )
 
 const (
@@ -43,7 +47,9 @@ type App struct {
 	cfg      config.Config
 	log      *slog.Logger
 	pool     *pgxpool.Pool
-	rdb      *redis.Client // nil without seat locks
+	rdb      *redis.Client         // nil without seat locks
+	live     redis.UniversalClient // of the stream; nil without Redis
+	stream   *stream.Server        // nil without Redis
 	notifier *notify.Notifier
 	public   *listener
 	metrics  *listener
@@ -103,10 +109,13 @@ func (a *App) buildHTTP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.openStream(); err != nil {
+		return err
+	}
 	gate := shed.New(locks, a.Booking)
 	pages := webui.New(webui.Deps{Booking: a.Booking, Gate: gate, Sessions: sessions, Staff: a.Staff, Result: counters.Result})
 	api, err := httpapi.New(httpapi.Deps{
-		Booking: a.Booking, Gate: gate, Keys: a.Keys, Sessions: sessions, Staff: a.Staff, State: a.state, Log: a.log, Metrics: counters,
+		Booking: a.Booking, Gate: gate, Keys: a.Keys, Sessions: sessions, Staff: a.Staff, Stream: a.stream, State: a.state, Log: a.log, Metrics: counters,
 		PublicURL: a.cfg.PublicURL.URL, InFlight: a.cfg.InFlight, RefusePage: pages.Refuse,
 	})
 	if err != nil {
@@ -131,6 +140,22 @@ func (a *App) seatLocks(counters *httpapi.Metrics) (*lockmgr.Seats, error) {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
 	return lockmgr.NewSeats(a.rdb, a.cfg.SeatLockTTL, counters.Lock), nil
+}
+
+// openStream starts the stream, if there is a Redis for it.
+func (a *App) openStream() (err error) {
+	if a.cfg.RedisURL.URL == nil {
+		return nil
+	}
+	if a.live, err = realtime.OpenRedis(a.cfg.RedisURL.URL.String()); err != nil {
+		return fmt.Errorf("REDIS_URL: %w", err)
+	}
+	own := url.URL{Scheme: a.cfg.PublicURL.Scheme, Host: a.cfg.PublicURL.Host}
+	a.stream, err = stream.New(stream.Deps{
+		Booking: a.Booking, Redis: a.live, Node: uuid.New(), Key: a.cfg.SigningKey, Origins: append([]string{own.String()}, a.cfg.StreamOrigins...),
+		HoldGrace: a.cfg.HoldGrace, Log: a.log,
+	})
+	return err
 }
 
 // Start listens and runs the workers, whose contexts carry the values of ctx, not its end. It returns when the server takes requests.
@@ -171,6 +196,9 @@ func (a *App) Stop(ctx context.Context) error {
 }
 
 func (a *App) shutDown(ctx context.Context) error {
+	if a.stream != nil {
+		a.stream.Drain(ctx)
+	}
 	err := a.public.close(ctx, drainTime)
 	rest := make(chan error, 1)
 	go func() { rest <- a.stopWorkers(ctx) }()
@@ -187,6 +215,9 @@ func (a *App) stopWorkers(ctx context.Context) error {
 	if a.endSweep != nil {
 		a.endSweep()
 	}
+	if a.stream != nil {
+		a.stream.Stop(ctx)
+	}
 	workers, done := context.WithTimeout(ctx, workersTime)
 	defer done()
 	err := errors.Join(a.notifier.Stop(workers), a.metrics.close(ctx, time.Second))
@@ -198,6 +229,12 @@ func (a *App) stopWorkers(ctx context.Context) error {
 func (a *App) disconnect() {
 	if a.rdb != nil {
 		_ = a.rdb.Close() // it has nothing that could be lost
+	}
+	if a.stream != nil {
+		a.stream.Stop(context.Background()) // again, or of a server that was never started
+	}
+	if a.live != nil {
+		_ = a.live.Close()
 	}
 	if a.pool != nil {
 		a.pool.Close()

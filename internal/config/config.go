@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -28,12 +30,15 @@ type Config struct {
 	InFlight      int    `env:"IN_FLIGHT" envDefault:"256"`
 	SigningKey    Key    `env:"SIGNING_KEY"`
 
+	StreamOrigins []string `env:"STREAM_ORIGINS" envSeparator:","` // of other sites, whose pages may open the stream
+
 	SMTPURL  URL     `env:"SMTP_URL"`
 	MailFrom Address `env:"MAIL_FROM" envDefault:"Seatfence <tickets@localhost>"`
 
 	HoldTTL        time.Duration `env:"HOLD_TTL" envDefault:"10m"`
 	HoldLongest    time.Duration `env:"HOLD_LONGEST" envDefault:"30m"`
 	HoldExtensions int           `env:"HOLD_EXTENSIONS" envDefault:"3"`
+	HoldGrace      time.Duration `env:"HOLD_GRACE" envDefault:"60s"`
 	MaxSeats       int           `env:"MAX_SEATS" envDefault:"20"`
 	MaxHeldByBuyer int           `env:"MAX_HELD_BY_BUYER" envDefault:"20"`
 	MaxHeldByKey   int           `env:"MAX_HELD_BY_KEY" envDefault:"1000"`
@@ -60,6 +65,7 @@ const (
 	maxInFlight  = 100_000
 	minHold      = time.Second
 	maxHold      = 24 * time.Hour
+	minGrace     = 10 * time.Second // a reload, and a network that is away for a moment
 	maxExtension = 100
 	maxSeats     = 200
 	maxHeld      = 100_000
@@ -133,6 +139,8 @@ func (c Config) check(r *reasons) {
 	r.add("HOLD_TTL", between(c.HoldTTL, minHold, maxHold))
 	r.add("HOLD_LONGEST", between(c.HoldLongest, c.HoldTTL, maxHold))
 	r.add("HOLD_EXTENSIONS", between(c.HoldExtensions, 0, maxExtension))
+	r.add("HOLD_GRACE", between(c.HoldGrace, minGrace, maxHold))
+	r.add("STREAM_ORIGINS", origins(c.StreamOrigins))
 	r.add("MAX_SEATS", between(c.MaxSeats, 1, maxSeats))
 	r.add("MAX_HELD_BY_BUYER", between(c.MaxHeldByBuyer, 1, maxHeld))
 	r.add("MAX_HELD_BY_KEY", between(c.MaxHeldByKey, 1, maxHeld))
@@ -142,6 +150,17 @@ func (c Config) check(r *reasons) {
 func between[T int | int32 | time.Duration](value, least, most T) error {
 	if value < least || value > most {
 		return fmt.Errorf("%v is not between %v and %v", value, least, most)
+	}
+	return nil
+}
+
+// origins checks that each is a scheme and a host, as browsers write them.
+func origins(list []string) error {
+	for _, text := range list {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || text != u.Scheme+"://"+strings.ToLower(u.Host) {
+			return fmt.Errorf("%q is not an origin like https://shop.example", text)
+		}
 	}
 	return nil
 }

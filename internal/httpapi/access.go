@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -49,57 +50,59 @@ var roleOf = map[string]Role{staff.Owner: Owner, staff.Editor: Editor, staff.Box
 // Access says who may use each operation of the contract, by its operationId. What is not here cannot be served. Whose event, hold or
 // booking it is, the use case checks.
 var Access = map[string]Role{
-	"createSession":   everybody,
-	"listEvents":      everybody,
-	"createEvent":     editors,
-	"getEvent":        everybody,
-	"updateEvent":     editors,
-	"setPrices":       editors,
-	"changePlan":      editors,
-	"listSeats":       everybody,
-	"listChanges":     everybody,
-	"getMap":          everybody,
-	"getSeat":         everybody,
-	"getSeatHistory":  editors | BoxOffice,
-	"createBlock":     editors | BoxOffice,
-	"deleteBlock":     editors | BoxOffice,
-	"listChannels":    editors,
-	"createChannel":   editors,
-	"getChannel":      editors,
-	"updateChannel":   editors,
-	"deleteChannel":   editors,
-	"createHold":      buying,
-	"getHold":         buying,
-	"changeHold":      buying,
-	"releaseHold":     buying,
-	"checkoutHold":    buying,
-	"listBookings":    known,
-	"createBooking":   buying,
-	"getBooking":      known,
-	"cancelBooking":   buying,
-	"listVenues":      editors,
-	"listPlans":       editors,
-	"importPlan":      editors,
-	"getPlan":         editors,
-	"getPlanVersion":  editors,
-	"publishPlan":     editors,
-	"signIn":          everybody,
-	"signOut":         people,
-	"listStaff":       owners,
-	"inviteStaff":     owners,
-	"changeStaff":     owners,
-	"removeStaff":     owners,
-	"listAudit":       owners,
-	"health":          everybody,
-	"ready":           everybody,
-	"getDraft":        editors,
-	"saveDraft":       editors,
-	"takeEdit":        editors,
-	"addDraftItem":    editors,
-	"removeDraftItem": editors,
-	"getDraftPage":    editors,
-	"saveDraftPage":   editors,
-	"publishDraft":    editors,
+	"createSession":      everybody,
+	"createStreamTicket": known,
+	"connectStream":      known,
+	"listEvents":         everybody,
+	"createEvent":        editors,
+	"getEvent":           everybody,
+	"updateEvent":        editors,
+	"setPrices":          editors,
+	"changePlan":         editors,
+	"listSeats":          everybody,
+	"listChanges":        everybody,
+	"getMap":             everybody,
+	"getSeat":            everybody,
+	"getSeatHistory":     editors | BoxOffice,
+	"createBlock":        editors | BoxOffice,
+	"deleteBlock":        editors | BoxOffice,
+	"listChannels":       editors,
+	"createChannel":      editors,
+	"getChannel":         editors,
+	"updateChannel":      editors,
+	"deleteChannel":      editors,
+	"createHold":         buying,
+	"getHold":            buying,
+	"changeHold":         buying,
+	"releaseHold":        buying,
+	"checkoutHold":       buying,
+	"listBookings":       known,
+	"createBooking":      buying,
+	"getBooking":         known,
+	"cancelBooking":      buying,
+	"listVenues":         editors,
+	"listPlans":          editors,
+	"importPlan":         editors,
+	"getPlan":            editors,
+	"getPlanVersion":     editors,
+	"publishPlan":        editors,
+	"signIn":             everybody,
+	"signOut":            people,
+	"listStaff":          owners,
+	"inviteStaff":        owners,
+	"changeStaff":        owners,
+	"removeStaff":        owners,
+	"listAudit":          owners,
+	"health":             everybody,
+	"ready":              everybody,
+	"getDraft":           editors,
+	"saveDraft":          editors,
+	"takeEdit":           editors,
+	"addDraftItem":       editors,
+	"removeDraftItem":    editors,
+	"getDraftPage":       editors,
+	"saveDraftPage":      editors,
+	"publishDraft":       editors,
 }
 
 const maxToken = 512
@@ -110,6 +113,9 @@ var errUnauthorized = refuse("unauthorized", "a valid API key or session is need
 // learns of it; a cookie that has ended is as good as none, because the browser cannot help it. Of two cookies that of staff wins: it says
 // more of who asks.
 func (s *server) authenticate(r *http.Request, call *call) error {
+	if ticket := r.URL.Query().Get("ticket"); call.upgrade != nil && ticket != "" {
+		return s.fromTicket(r.Context(), call, ticket)
+	}
 	headers := r.Header.Values(echo.HeaderAuthorization)
 	if len(headers) == 0 {
 		return s.fromCookies(r, call)
@@ -118,6 +124,12 @@ func (s *server) authenticate(r *http.Request, call *call) error {
 	if len(headers) > 1 || len(token) > maxToken || !strings.EqualFold(scheme, "Bearer") {
 		return errUnauthorized
 	}
+	return s.identify(r.Context(), call, token)
+}
+
+// identify finds out whose a token is.
+func (s *server) identify(ctx context.Context, call *call, token string) error {
+	call.token = token
 	switch {
 	case strings.HasPrefix(token, session.Prefix):
 		session, err := s.Sessions.Parse(token)
@@ -127,13 +139,13 @@ func (s *server) authenticate(r *http.Request, call *call) error {
 		call.caller, call.role = booking.Caller{Kind: booking.Buyer, ID: session.Buyer}, Buyer
 		return nil
 	case strings.HasPrefix(token, staff.Prefix):
-		err := s.asStaff(r, call, token)
+		err := s.asStaff(ctx, call, token)
 		if errors.Is(err, staff.ErrNoSession) {
 			err = errUnauthorized
 		}
 		return err
 	case strings.HasPrefix(token, access.Prefix):
-		caller, err := s.Keys.Lookup(r.Context(), token)
+		caller, err := s.Keys.Lookup(ctx, token)
 		if errors.Is(err, access.ErrUnknownKey) {
 			err = errUnauthorized
 		}
@@ -148,7 +160,7 @@ func (s *server) authenticate(r *http.Request, call *call) error {
 
 func (s *server) fromCookies(r *http.Request, call *call) error {
 	if secret := s.Staff.FromCookie(r); secret != "" {
-		if err := s.asStaff(r, call, secret); !errors.Is(err, staff.ErrNoSession) {
+		if err := s.asStaff(r.Context(), call, secret); !errors.Is(err, staff.ErrNoSession) {
 			return err
 		}
 	}
@@ -160,12 +172,12 @@ func (s *server) fromCookies(r *http.Request, call *call) error {
 }
 
 // asStaff makes the user of a session the caller.
-func (s *server) asStaff(r *http.Request, call *call, secret string) error {
-	session, err := s.Staff.Lookup(r.Context(), secret)
+func (s *server) asStaff(ctx context.Context, call *call, secret string) error {
+	session, err := s.Staff.Lookup(ctx, secret)
 	if err != nil {
 		return err
 	}
-	call.caller, call.role, call.secret = session.User.Caller(), roleOf[session.User.Role], secret
+	call.caller, call.role, call.secret, call.name = session.User.Caller(), roleOf[session.User.Role], secret, session.User.Name
 	return nil
 }
 

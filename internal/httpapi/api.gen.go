@@ -1616,6 +1616,14 @@ type StaffUser struct {
 	Role StaffRole `json:"role"`
 }
 
+// StreamTicket defines model for StreamTicket.
+type StreamTicket struct {
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Ticket Good once: `GET /v1/stream?ticket=…`.
+	Ticket string `json:"ticket"`
+}
+
 // TakenEdit The right to save.
 type TakenEdit struct {
 	// Fence For the `Edit-Fence` header.
@@ -1973,6 +1981,12 @@ type GetPlanVersionParams struct {
 type InviteStaffParams struct {
 	// IdempotencyKey The client's name for this request, 1 to 255 visible ASCII characters; a random UUID does well.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+}
+
+// ConnectStreamParams defines parameters for ConnectStream.
+type ConnectStreamParams struct {
+	// Ticket Of POST /v1/stream/tickets.
+	Ticket *string `form:"ticket,omitempty" json:"ticket,omitempty"`
 }
 
 // ListVenuesParams defines parameters for ListVenues.
@@ -2484,6 +2498,12 @@ type ServerInterface interface {
 	// ChangeStaff Change what a user may
 	// (PATCH /v1/staff/{user})
 	ChangeStaff(ctx echo.Context, user UserID) error
+	// ConnectStream Open the stream
+	// (GET /v1/stream)
+	ConnectStream(ctx echo.Context, params ConnectStreamParams) error
+	// CreateStreamTicket Get a ticket for the stream
+	// (POST /v1/stream/tickets)
+	CreateStreamTicket(ctx echo.Context) error
 	// ListVenues List the organizer's venues
 	// (GET /v1/venues)
 	ListVenues(ctx echo.Context, params ListVenuesParams) error
@@ -3824,6 +3844,33 @@ func (w *ServerInterfaceWrapper) ChangeStaff(ctx echo.Context) error {
 	return err
 }
 
+// ConnectStream converts echo context to params.
+func (w *ServerInterfaceWrapper) ConnectStream(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ConnectStreamParams
+	// ------------- Optional query parameter "ticket" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ticket", ctx.QueryParams(), &params.Ticket, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter ticket: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ConnectStream(ctx, params)
+	return err
+}
+
+// CreateStreamTicket converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateStreamTicket(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateStreamTicket(ctx)
+	return err
+}
+
 // ListVenues converts echo context to params.
 func (w *ServerInterfaceWrapper) ListVenues(ctx echo.Context) error {
 	var err error
@@ -3897,6 +3944,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	}
 
 	router.POST(options.BaseURL+"/v1/sessions", wrapper.CreateSession, options.OperationMiddlewares["createSession"]...)
+	router.POST(options.BaseURL+"/v1/stream/tickets", wrapper.CreateStreamTicket, options.OperationMiddlewares["createStreamTicket"]...)
+	router.GET(options.BaseURL+"/v1/stream", wrapper.ConnectStream, options.OperationMiddlewares["connectStream"]...)
 	router.GET(options.BaseURL+"/v1/events", wrapper.ListEvents, options.OperationMiddlewares["listEvents"]...)
 	router.POST(options.BaseURL+"/v1/events", wrapper.CreateEvent, options.OperationMiddlewares["createEvent"]...)
 	router.GET(options.BaseURL+"/v1/events/:event", wrapper.GetEvent, options.OperationMiddlewares["getEvent"]...)
@@ -12120,6 +12169,227 @@ func (response ChangeStaff503ApplicationProblemPlusJSONResponse) VisitChangeStaf
 	return err
 }
 
+type ConnectStreamRequestObject struct {
+	Params ConnectStreamParams
+}
+
+type ConnectStreamResponseObject interface {
+	VisitConnectStreamResponse(w http.ResponseWriter) error
+}
+
+type ConnectStream101Response struct {
+}
+
+func (response ConnectStream101Response) VisitConnectStreamResponse(w http.ResponseWriter) error {
+	w.WriteHeader(101)
+	return nil
+}
+
+type ConnectStream400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ConnectStream400ApplicationProblemPlusJSONResponse) VisitConnectStreamResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConnectStream401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response ConnectStream401ApplicationProblemPlusJSONResponse) VisitConnectStreamResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConnectStream403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response ConnectStream403ApplicationProblemPlusJSONResponse) VisitConnectStreamResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConnectStream500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ConnectStream500ApplicationProblemPlusJSONResponse) VisitConnectStreamResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConnectStream503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ConnectStream503ApplicationProblemPlusJSONResponse) VisitConnectStreamResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicketRequestObject struct {
+}
+
+type CreateStreamTicketResponseObject interface {
+	VisitCreateStreamTicketResponse(w http.ResponseWriter) error
+}
+
+type CreateStreamTicket201JSONResponse StreamTicket
+
+func (response CreateStreamTicket201JSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicket400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response CreateStreamTicket400ApplicationProblemPlusJSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicket401ApplicationProblemPlusJSONResponse struct {
+	UnauthorizedApplicationProblemPlusJSONResponse
+}
+
+func (response CreateStreamTicket401ApplicationProblemPlusJSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicket403ApplicationProblemPlusJSONResponse struct {
+	ForbiddenApplicationProblemPlusJSONResponse
+}
+
+func (response CreateStreamTicket403ApplicationProblemPlusJSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicket413ApplicationProblemPlusJSONResponse struct {
+	TooLargeApplicationProblemPlusJSONResponse
+}
+
+func (response CreateStreamTicket413ApplicationProblemPlusJSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicket500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response CreateStreamTicket500ApplicationProblemPlusJSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicket503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response CreateStreamTicket503ApplicationProblemPlusJSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListVenuesRequestObject struct {
 	Params ListVenuesParams
 }
@@ -12410,6 +12680,12 @@ type StrictServerInterface interface {
 	// ChangeStaff Change what a user may
 	// (PATCH /v1/staff/{user})
 	ChangeStaff(ctx context.Context, request ChangeStaffRequestObject) (ChangeStaffResponseObject, error)
+	// ConnectStream Open the stream
+	// (GET /v1/stream)
+	ConnectStream(ctx context.Context, request ConnectStreamRequestObject) (ConnectStreamResponseObject, error)
+	// CreateStreamTicket Get a ticket for the stream
+	// (POST /v1/stream/tickets)
+	CreateStreamTicket(ctx context.Context, request CreateStreamTicketRequestObject) (CreateStreamTicketResponseObject, error)
 	// ListVenues List the organizer's venues
 	// (GET /v1/venues)
 	ListVenues(ctx context.Context, request ListVenuesRequestObject) (ListVenuesResponseObject, error)
@@ -14040,6 +14316,54 @@ func (sh *strictHandler) ChangeStaff(ctx echo.Context, user UserID) error {
 		return err
 	} else if validResponse, ok := response.(ChangeStaffResponseObject); ok {
 		return validResponse.VisitChangeStaffResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ConnectStream operation middleware
+func (sh *strictHandler) ConnectStream(ctx echo.Context, params ConnectStreamParams) error {
+	var request ConnectStreamRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ConnectStream(ctx.Request().Context(), request.(ConnectStreamRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ConnectStream")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ConnectStreamResponseObject); ok {
+		return validResponse.VisitConnectStreamResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateStreamTicket operation middleware
+func (sh *strictHandler) CreateStreamTicket(ctx echo.Context) error {
+	var request CreateStreamTicketRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateStreamTicket(ctx.Request().Context(), request.(CreateStreamTicketRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateStreamTicket")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateStreamTicketResponseObject); ok {
+		return validResponse.VisitCreateStreamTicketResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

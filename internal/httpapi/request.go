@@ -37,7 +37,11 @@ type call struct {
 	key    booking.Idempotency
 	body   []byte
 	schema *openapi3.Schema
-	zips   bool // whether the client takes gzip
+	zips   bool   // whether the client takes gzip
+	name   string // of that user
+	token  string // of the Authorization header, or of a ticket
+
+	upgrade *http.Request // that asks for the stream
 }
 
 type callKey struct{}
@@ -108,6 +112,9 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 				return err
 			}
 			defer leave()
+		}
+		if op.id == "connectStream" {
+			call.upgrade = r
 		}
 		if err := s.authenticate(r, call); err != nil {
 			return err

@@ -21,6 +21,7 @@ import (
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
 	"seatfence/internal/staff"
+	"seatfence/internal/stream"
 )
 
 //go:embed openapi.yaml
@@ -33,6 +34,7 @@ type Deps struct {
 	Keys      *access.Keys
 	Sessions  *session.Signer
 	Staff     *staff.Staff
+	Stream    *stream.Server              // nil without Redis
 	State     func(context.Context) State // asked by /readyz
 	Log       *slog.Logger
 	Metrics   *Metrics

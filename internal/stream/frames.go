@@ -111,11 +111,11 @@ func (s *Server) handle(ctx context.Context, x *realtime.Session, kind string, r
 		case kind == "activity":
 			return r.touch(ctx, x)
 		case strings.HasPrefix(kind, "lock"):
-			return r.lock(ctx, x, c, target, req)
+			return r.lock(ctx, x, target, req)
 		}
 		return r.unlock(ctx, x, target, req)
 	case "show-hold":
-		return s.showHold(ctx, x, c, req)
+		return s.showHold(ctx, x, req)
 	}
 	return &problem{code: codeUnknownType, detail: "there is no such frame"}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // lock answers lock-configurator and lock-item-subresource.
-func (r *room) lock(ctx context.Context, x *realtime.Session, c *client, t target, req request) error {
-	who := c.who.Load()
+func (r *room) lock(ctx context.Context, x *realtime.Session, t target, req request) error {
+	who := whoOf(x)
 	if !who.Editor {
 		return &problem{code: codeForbidden, detail: "your role does not edit plans"}
 	}
@@ -209,7 +209,7 @@ func (r *room) renew(ctx context.Context) error {
 			continue
 		}
 		byID[id] = m
-		visits = append(visits, visitOf(m.session, m.client.who.Load()))
+		visits = append(visits, visitOf(m.session, whoOf(m.session)))
 		if len(m.held) > 0 {
 			refs = append(refs, lockmgr.SessionRef{ID: id, Gen: m.session.Gen})
 		}
@@ -241,7 +241,7 @@ func (r *room) renew(ctx context.Context) error {
 	}
 	for _, id := range missing {
 		m := byID[id]
-		if _, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, m.client.who.Load())); err != nil && !errors.Is(err, realtime.ErrEnded) {
+		if _, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, whoOf(m.session))); err != nil && !errors.Is(err, realtime.ErrEnded) {
 			return err
 		}
 	}
@@ -249,12 +249,8 @@ func (r *room) renew(ctx context.Context) error {
 }
 
 // changed notes what somebody may now, and takes the locks of those who may not edit any more.
-func (s *Server) changed(ctx context.Context, x *realtime.Session, who Who) {
-	c, ok := x.Data.(*client)
-	if !ok {
-		return
-	}
-	before := c.who.Swap(&who)
+func (s *Server) changed(ctx context.Context, x *realtime.Session, before *Who, who Who) {
+	x.Principal.Data.(*identity).Store(&who)
 	if before.Editor == who.Editor {
 		return
 	}

@@ -92,12 +92,12 @@ func (s *Server) beat(ctx context.Context) error {
 }
 
 // showHold notes that a page shows a hold.
-func (s *Server) showHold(ctx context.Context, x *realtime.Session, c *client, req request) error {
+func (s *Server) showHold(ctx context.Context, x *realtime.Session, req request) error {
 	id, err := booking.ParseHoldID(req.Hold)
 	if err != nil {
 		return booking.ErrNotFound
 	}
-	if err := s.Booking.ShowHold(ctx, c.who.Load().Buyer, id, pageOf(x)); err != nil {
+	if err := s.Booking.ShowHold(ctx, whoOf(x).Buyer, id, pageOf(x)); err != nil {
 		return err
 	}
 	x.SendJSON(okFrame{"ok", req.ID})

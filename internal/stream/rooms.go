@@ -45,7 +45,6 @@ type room struct {
 // member is a session in a room, detached or not.
 type member struct {
 	session *realtime.Session
-	client  *client
 	hash    string // how events name it
 	held    map[string]*held
 	gone    bool // its connection is
@@ -74,7 +73,7 @@ type ousted struct {
 func rootOf(event seats.EventID) string { return "configurator:" + event.String() }
 
 // openRoom returns the room of an event, with the session in it.
-func (s *Server) openRoom(event seats.EventID, x *realtime.Session, c *client) (*room, *member) {
+func (s *Server) openRoom(event seats.EventID, x *realtime.Session) (*room, *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rooms[event]
@@ -90,7 +89,7 @@ func (s *Server) openRoom(event seats.EventID, x *realtime.Session, c *client) (
 		m = &member{hash: lockmgr.SessionHash(x.ID), held: map[string]*held{}}
 		r.members[x.ID] = m
 	}
-	m.session, m.client, m.gone = x, c, false
+	m.session, m.gone = x, false
 	return r, m
 }
 
@@ -133,14 +132,14 @@ func visitOf(x *realtime.Session, who *Who) realtime.Visit {
 
 // viewRoom answers view-resource of a configurator.
 func (s *Server) viewRoom(ctx context.Context, x *realtime.Session, c *client, event seats.EventID, req request) error {
-	who := c.who.Load()
+	who := whoOf(x)
 	if who.Caller.Kind != booking.Organizer {
 		return booking.ErrForbidden
 	}
 	if _, err := s.Booking.EventHead(ctx, who.Caller, event); err != nil {
 		return err
 	}
-	r, m := s.openRoom(event, x, c)
+	r, m := s.openRoom(event, x)
 	c.rooms[event] = r
 	x.Watch(true)
 	if err := r.hub.Join(x); err != nil {
@@ -267,7 +266,7 @@ func editing(locks map[string]holder, user string) bool {
 // mayEdit is canEdit: the session's user may, and nobody else has the whole configurator.
 func (m *member) mayEdit(locks map[string]holder) bool {
 	h, taken := locks[""]
-	return m.client.who.Load().Editor && (!taken || h.session == m.hash)
+	return whoOf(m.session).Editor && (!taken || h.session == m.hash)
 }
 
 // event is what the scripts and Saved write into the stream of a configurator.
@@ -415,15 +414,11 @@ func (r *room) refresh() {
 }
 
 func (r *room) readAgain(ctx context.Context) error {
-	present := realtime.Present{}
 	list := r.here()
-	for i, m := range list {
-		p, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, m.client.who.Load()))
+	for _, m := range list {
+		_, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, whoOf(m.session)))
 		if err != nil && !errors.Is(err, realtime.ErrEnded) {
 			return err
-		}
-		if i == 0 {
-			present = p
 		}
 	}
 	present, err := r.srv.roster.Viewers(ctx, r.topic)
@@ -498,7 +493,7 @@ func (r *room) depart(x *realtime.Session, over bool) *Who {
 	if over {
 		delete(r.members, x.ID)
 	}
-	return m.client.who.Load()
+	return whoOf(m.session)
 }
 
 // left says that a session looks elsewhere. Its locks go with that.
@@ -510,7 +505,7 @@ func (r *room) left(x *realtime.Session) {
 	if m == nil {
 		return
 	}
-	who := m.client.who.Load()
+	who := whoOf(m.session)
 	ctx, cancel := context.WithTimeout(r.srv.ctx, callTime)
 	defer cancel()
 	for resource, h := range m.held {

@@ -83,9 +83,13 @@ type Server struct {
 	rooms map[seats.EventID]*room
 }
 
+// identity is who a connection belongs to. Loops look at it too, and it may change.
+type identity struct{ atomic.Pointer[Who] }
+
+func whoOf(x *realtime.Session) *Who { return x.Principal.Data.(*identity).Load() }
+
 // client is a page session, over its generations on this node.
 type client struct {
-	who   atomic.Pointer[Who]
 	rooms map[seats.EventID]*room // of the session's calls alone
 }
 
@@ -171,7 +175,9 @@ func (q *quiet) pass(text string) bool {
 
 // Connect upgrades the request of somebody who is known, and returns. An error of realtime was not answered yet.
 func (s *Server) Connect(w http.ResponseWriter, r *http.Request, who Who) error {
-	return s.hub.Serve(w, r, realtime.Principal{Kind: who.Kind, ID: who.ID, Name: who.Name, Cookie: who.Cookie, Data: &who})
+	id := &identity{}
+	id.Store(&who)
+	return s.hub.Serve(w, r, realtime.Principal{Kind: who.Kind, ID: who.ID, Name: who.Name, Cookie: who.Cookie, Data: id})
 }
 
 // Stats returns the figures of the sockets.
@@ -196,9 +202,7 @@ func (s *Server) Stop(ctx context.Context) {
 
 // Open begins a session.
 func (s *Server) Open(x *realtime.Session) {
-	c := &client{rooms: map[seats.EventID]*room{}}
-	c.who.Store(x.Principal.Data.(*Who))
-	x.Data = c
+	x.Data = &client{rooms: map[seats.EventID]*room{}}
 }
 
 // Attached goes on with a session: it looks at nothing yet, but has its locks.
@@ -232,8 +236,8 @@ func (s *Server) Closed(x *realtime.Session, why string) {
 func (s *Server) lookAgain(ctx context.Context) error {
 	var errs []error
 	for _, x := range s.hub.Sessions() {
-		said, ok := x.Principal.Data.(*Who)
-		if !ok || said.Caller.Kind != booking.Organizer {
+		said := whoOf(x)
+		if said.Caller.Kind != booking.Organizer {
 			continue
 		}
 		who, err := said.Again(ctx)
@@ -243,7 +247,8 @@ func (s *Server) lookAgain(ctx context.Context) error {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("look who is connected: %w", err))
 		default:
-			s.changed(ctx, x, who)
+			who.Buyer, who.Cookie, who.Again = said.Buyer, said.Cookie, said.Again
+			s.changed(ctx, x, said, who)
 		}
 	}
 	return errors.Join(errs...)
