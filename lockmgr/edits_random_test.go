@@ -27,7 +27,7 @@ const (
 	shortLease = 40 * time.Millisecond
 	shortGrace = 25 * time.Millisecond
 	shortTomb  = 60 * time.Millisecond
-	shortIdle  = 60 * time.Millisecond
+	shortIdle  = 30 * time.Millisecond
 )
 
 // Not parallel: it keeps the machine busy, and other tests here measure time.
