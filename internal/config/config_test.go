@@ -184,7 +184,11 @@ func TestEverySettingIsDescribed(t *testing.T) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Config]()) {
 		if name := field.Tag.Get("env"); name != "" {
 			settings[name] = field.Tag.Get("envDefault")
-			if settings[name] == "" {
+			switch {
+			case settings[name] != "":
+			case field.Type == reflect.TypeFor[[]string]():
+				settings[name] = "none"
+			default:
 				settings[name] = "needed"
 			}
 		}

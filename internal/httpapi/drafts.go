@@ -65,6 +65,7 @@ func (s *server) SaveDraft(ctx context.Context, r SaveDraftRequestObject) (SaveD
 		return nil, invalid("", "bad_draft", "the body is not the JSON of a draft")
 	}
 	saved, err := s.Booking.SaveDraft(ctx, callOf(ctx).caller, event, r.Params.EditFence, draft)
+	s.saved(ctx, err, event, 0, "", saved.Revision)
 	return SaveDraft200JSONResponse(savedOf(saved)), err
 }
 
@@ -79,6 +80,7 @@ func (s *server) SaveDraftPage(ctx context.Context, r SaveDraftPageRequestObject
 		return nil, err
 	}
 	saved, err := s.Booking.SaveDraftPage(ctx, callOf(ctx).caller, event, r.Params.EditFence, r.Item, r.Page, body)
+	s.saved(ctx, err, event, r.Item, r.Page, saved.Revision)
 	return SaveDraftPage200JSONResponse(savedOf(saved)), err
 }
 
@@ -89,6 +91,13 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 		return nil, notRead(ctx, err)
 	}
 	return body, nil
+}
+
+// saved tells the others in a configurator what was saved there, if it was.
+func (s *server) saved(ctx context.Context, err error, event seats.EventID, item int32, page string, revision int64) {
+	if err == nil && s.Stream != nil {
+		s.Stream.Saved(ctx, event, s.who(callOf(ctx)), item, page, revision)
+	}
 }
 
 func savedOf(saved booking.DraftSaved) DraftSaved {
@@ -130,6 +139,7 @@ func (s *server) AddDraftItem(ctx context.Context, r AddDraftItemRequestObject) 
 	}
 	call := callOf(ctx)
 	saved, replayed, err := s.Booking.AddDraftItem(ctx, call.caller, call.key, event, r.Params.EditFence, r.Body.Name)
+	s.saved(ctx, err, event, 0, "", saved.Revision)
 	return AddDraftItem201JSONResponse{Body: savedOf(saved), Headers: AddDraftItem201ResponseHeaders{replay(replayed)}}, err
 }
 
@@ -139,7 +149,9 @@ func (s *server) RemoveDraftItem(ctx context.Context, r RemoveDraftItemRequestOb
 	if err != nil {
 		return nil, err
 	}
-	return RemoveDraftItem204Response{}, s.Booking.RemoveDraftItem(ctx, callOf(ctx).caller, event, r.Params.EditFence, r.Item)
+	err = s.Booking.RemoveDraftItem(ctx, callOf(ctx).caller, event, r.Params.EditFence, r.Item)
+	s.saved(ctx, err, event, 0, "", 0)
+	return RemoveDraftItem204Response{}, err
 }
 
 // PublishDraft answers POST /v1/events/{event}/draft/publish.

@@ -267,8 +267,3 @@ func (s *Server) changed(ctx context.Context, x *realtime.Session, before *Who, 
 		}
 	}
 }
-
-// Saved tells everybody in a configurator that a page of its draft was saved.
-func (s *Server) Saved(ctx context.Context, root string, saved any) {
-	s.failed(s.bus.Emit(ctx, root, encode(saved)))
-}

@@ -35,6 +35,7 @@ type room struct {
 	mu         sync.Mutex
 	members    map[string]*member // by session
 	locks      map[string]holder  // by resource, as of the last event
+	viewers    map[string]bool    // users, as of the last event
 	ousted     []ousted           // whose locks were taken over by the next lock-acquired
 	following  bool
 	refreshing bool
@@ -193,7 +194,7 @@ func (r *room) follow(present realtime.Present, locks []lockmgr.Lock) {
 	if r.following {
 		return
 	}
-	r.following, r.locks = true, holders(locks)
+	r.following, r.locks, r.viewers = true, holders(locks), users(present)
 	r.srv.bus.Follow(r.topic, present.Epoch, present.Seq)
 }
 
@@ -203,6 +204,14 @@ func holders(locks []lockmgr.Lock) map[string]holder {
 		by[l.Resource] = holder{l.SessionHash, person{User: l.User, Name: l.Name}, l.Detached}
 	}
 	return by
+}
+
+func users(present realtime.Present) map[string]bool {
+	all := make(map[string]bool, len(present.Viewers))
+	for _, v := range present.Viewers {
+		all[v.User] = true
+	}
+	return all
 }
 
 type viewerShown struct {
@@ -311,6 +320,11 @@ func (r *room) Message(epoch string, seq int64, data json.RawMessage) {
 	n := news{Type: e.Type, Resource: r.topic, Epoch: epoch, Seq: seq, Viewer: e.Viewer, By: e.By, Why: e.Why, Revision: e.Revision}
 	if e.Viewer != nil {
 		e.Viewer.Editing = editing(r.locks, e.Viewer.User)
+		if e.Type == "viewer-left" {
+			delete(r.viewers, e.Viewer.User)
+		} else {
+			r.viewers[e.Viewer.User] = true
+		}
 		r.hub.Send(seq, func(*realtime.Session) []byte { return encode(n) })
 		return
 	}
@@ -318,7 +332,7 @@ func (r *room) Message(epoch string, seq int64, data json.RawMessage) {
 	before := e.By != nil && editing(r.locks, e.By.User)
 	r.hear(e)
 	r.tell(seq, n)
-	if e.By != nil && before != editing(r.locks, e.By.User) {
+	if e.By != nil && r.viewers[e.By.User] && before != editing(r.locks, e.By.User) {
 		changed := encode(news{Type: "viewer-changed", Resource: r.topic, Viewer: &viewerShown{e.By.User, e.By.Name, !before}})
 		r.hub.Send(seq, func(*realtime.Session) []byte { return changed })
 	}
@@ -435,7 +449,7 @@ func (r *room) readAgain(ctx context.Context) error {
 		}
 	}
 	r.mu.Lock()
-	r.refreshing, r.following, r.locks = false, true, holders(locks)
+	r.refreshing, r.following, r.locks, r.viewers = false, true, holders(locks), users(present)
 	r.srv.bus.Follow(r.topic, present.Epoch, present.Seq)
 	r.mu.Unlock()
 	for _, m := range list {
