@@ -170,6 +170,9 @@ func (a *App) Start(ctx context.Context) error {
 	if err := a.notifier.Start(ctx); err != nil {
 		return err
 	}
+	if a.stream != nil {
+		a.stream.Start()
+	}
 	ctx, a.endSweep = context.WithCancel(ctx)
 	a.loops.Go(func() { a.sweep(ctx) })
 	for _, l := range []*listener{a.public, a.metrics} {

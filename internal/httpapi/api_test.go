@@ -16,11 +16,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 	"go.uber.org/goleak"
@@ -32,6 +34,8 @@ import (
 	"seatfence/internal/session"
 	"seatfence/internal/shed"
 	"seatfence/internal/staff"
+	"seatfence/internal/stream"
+	"seatfence/realtime"
 )
 
 func TestMain(m *testing.M) {
@@ -103,6 +107,7 @@ func newAPI(t *testing.T, options ...func(*httpapi.Deps)) *api {
 		State:     func(context.Context) httpapi.State { return httpapi.State{Redis: "off"} },
 		PublicURL: public, InFlight: httpapi.DefaultInFlight,
 	}
+	deps.Stream = openStream(t, service)
 	for _, o := range options {
 		o(&deps)
 	}
@@ -114,6 +119,25 @@ func newAPI(t *testing.T, options ...func(*httpapi.Deps)) *api {
 	a.url = a.serve(func(*http.Server) {}).URL
 	a.event = a.post("/v1/events", newEvent("on_sale"), as(a.organizer), key("event")).want(201).text("id")
 	return a
+}
+
+// openStream is a stream of its own node, which writes nothing by itself.
+func openStream(t *testing.T, service *booking.Service) *stream.Server {
+	t.Helper()
+	rdb, err := realtime.OpenRedis(dbtest.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+	s, err := stream.New(stream.Deps{
+		Booking: service, Redis: rdb, Node: uuid.New(), Key: bytes.Repeat([]byte("k"), session.MinKey), Origins: []string{"http://localhost"},
+		HoldGrace: time.Minute, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Stop(context.Background()) })
+	return s
 }
 
 // serve runs the handler in a server as it is in production, but for what set changes.

@@ -25,6 +25,8 @@ var roles = []string{
 
 // matrix says what each role gets from each operation, with objects that nobody has changed.
 var matrix = map[string][]int{
+	"createStreamTicket": {401, 201, 201, 201, 201, 201, 201, 401, 201, 201, 201, 201, 401},
+	"connectStream":      {401, 400, 400, 400, 400, 400, 400, 401, 400, 400, 400, 400, 401}, // all of them without a handshake
 	"createSession":      {201, 201, 201, 201, 201, 201, 201, 401, 201, 201, 201, 201, 401},
 	"listEvents":         {200, 200, 200, 200, 200, 200, 200, 401, 200, 200, 200, 200, 401},
 	"createEvent":        {401, 403, 403, 403, 403, 201, 201, 401, 201, 201, 403, 403, 401},
@@ -145,6 +147,8 @@ func (w world) unknown(event seats.EventID) world {
 func (w world) requests() map[string]struct{ method, path, body string } {
 	event, hold, sale := "/v1/events/"+w.event, "/v1/holds/"+w.hold, "/v1/bookings/"+w.booking
 	return map[string]struct{ method, path, body string }{
+		"createStreamTicket": {"POST", "/v1/stream/tickets", ""},
+		"connectStream":      {"GET", "/v1/stream", ""},
 		"createSession":      {"POST", "/v1/sessions", ""},
 		"listEvents":         {"GET", "/v1/events", ""},
 		"createEvent":        {"POST", "/v1/events", newEvent("draft")},

@@ -179,7 +179,7 @@ func TestNoConnectionIsUnavailable(t *testing.T) {
 			t.Errorf("%s: %v", x.name, got.header)
 		}
 	}
-	if refused != len(targets)-3 {
+	if refused != len(targets)-5 {
 		t.Errorf("%d of %d operations needed the database", refused, len(targets))
 	}
 }

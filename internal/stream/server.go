@@ -93,7 +93,7 @@ type client struct {
 	rooms map[seats.EventID]*room // of the session's calls alone
 }
 
-// New returns a running stream. The caller owes a Stop.
+// New returns a stream that takes connections. It is live from Start on. The caller owes a Stop.
 func New(d Deps) (*Server, error) {
 	s := &Server{Deps: d, maps: map[seats.EventID]*seatMap{}, rooms: map[seats.EventID]*room{}}
 	var err error
@@ -110,6 +110,11 @@ func New(d Deps) (*Server, error) {
 		meta, stream, channel, prefix := realtime.TopicKeys(root)
 		return lockmgr.Topic{Meta: meta, Stream: stream, Channel: channel, Tag: prefix}
 	})
+	return s, nil
+}
+
+// Start begins the loops that keep sockets, Redis and Postgres together.
+func (s *Server) Start() {
 	for _, l := range []struct {
 		every time.Duration
 		do    func(context.Context) error
@@ -126,7 +131,6 @@ func New(d Deps) (*Server, error) {
 	} {
 		s.wait.Go(func() { s.loop(l.every, l.do) })
 	}
-	return s, nil
 }
 
 // loop does something again and again until the server stops. What fails is logged, and done again.
