@@ -21,7 +21,7 @@ const (
 	TicketLife = 30 * time.Second
 	// usedFor is for how long a ticket that was used is remembered. Clocks of nodes may differ by what is above TicketLife.
 	usedFor   = 2 * TicketLife
-	maxTicket = 1024
+	maxTicket = 256 // characters
 	// ticketDomain keeps the key of tickets from being another that is derived from the same secret.
 	ticketDomain = "seatfence stream ticket 1"
 )
