@@ -27,7 +27,7 @@ func OpenRedis(address string) (redis.UniversalClient, error) {
 			return nil, fmt.Errorf("redis url: %w", err)
 		}
 		opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout, opt.PoolTimeout = redisStep, redisStep, redisStep, redisStep
-		opt.ContextTimeoutEnabled, opt.ClusterStateReloadInterval = true, redisReload
+		opt.ContextTimeoutEnabled, opt.ClusterStateReloadInterval, opt.DialerRetries = true, redisReload, 1
 		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(opt), nil
 	}
@@ -36,7 +36,7 @@ func OpenRedis(address string) (redis.UniversalClient, error) {
 		return nil, fmt.Errorf("redis url: %w", err)
 	}
 	opt.DialTimeout, opt.ReadTimeout, opt.WriteTimeout, opt.PoolTimeout = redisStep, redisStep, redisStep, redisStep
-	opt.ContextTimeoutEnabled = true
+	opt.ContextTimeoutEnabled, opt.DialerRetries = true, 1
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return redis.NewClient(opt), nil
 }

@@ -74,11 +74,11 @@ func (t *Tickets) Take(ctx context.Context, ticket string) (credential string, e
 		return "", ErrTicket
 	}
 	key := "ticket:" + base64.RawURLEncoding.EncodeToString(nonce)
-	switch err := t.rdb.SetArgs(ctx, key, "", redis.SetArgs{Mode: "NX", TTL: usedFor}).Err(); {
-	case errors.Is(err, redis.Nil):
-		return "", ErrTicket
+	switch fresh, err := t.rdb.SetNX(ctx, key, "", usedFor).Result(); {
 	case err != nil:
 		return "", fmt.Errorf("use ticket: %w", err)
+	case !fresh:
+		return "", ErrTicket
 	}
 	return string(plain[8:]), nil
 }

@@ -28,7 +28,8 @@ func tickets(t *testing.T, url string, key byte) *stream.Tickets {
 
 func TestTicketIsGoodOnceOnAnyNode(t *testing.T) {
 	t.Parallel()
-	here, there := tickets(t, dbtest.Redis(t), 'k'), tickets(t, dbtest.Redis(t), 'k')
+	url := dbtest.Redis(t)
+	here, there := tickets(t, url, 'k'), tickets(t, url, 'k')
 	ticket, _ := here.Make("sfs_secret")
 	if strings.Contains(ticket, "secret") {
 		t.Error("the credential can be read")
