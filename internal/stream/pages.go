@@ -4,18 +4,28 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"seatfence/booking"
 	"seatfence/realtime"
 )
 
-// maxPages is how many pages one statement tells of.
-const maxPages = 1000
+const (
+	maxPages = 1000 // that one statement tells of
+	// onceMore is when a page that went is told of again: its request for a hold may have been on its way, and has come by then.
+	onceMore = 5 * time.Second
+)
 
 // pages are connections that came or went and were not told to booking yet: it wants to know, because a hold lives while a page shows it.
 type pages struct {
 	mu          sync.Mutex
 	went, cames []booking.Page
+	again       []departed // the oldest first
+}
+
+type departed struct {
+	page booking.Page
+	at   time.Time
 }
 
 func pageOf(x *realtime.Session) booking.Page {
@@ -30,6 +40,7 @@ func (p *pages) gone(x *realtime.Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.went = append(p.went, pageOf(x))
+	p.again = append(p.again, departed{pageOf(x), time.Now()})
 }
 
 func (p *pages) back(x *realtime.Session) {
@@ -41,6 +52,12 @@ func (p *pages) back(x *realtime.Session) {
 func (p *pages) take() (went, cames []booking.Page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	n := 0
+	for n < len(p.again) && time.Since(p.again[n].at) >= onceMore {
+		p.went = append(p.went, p.again[n].page)
+		n++
+	}
+	p.again = p.again[n:]
 	went, cames = p.went, p.cames
 	p.went, p.cames = nil, nil
 	return went, cames
