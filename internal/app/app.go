@@ -109,7 +109,7 @@ func (a *App) buildHTTP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.openStream(); err != nil {
+	if err := a.openStream(counters); err != nil {
 		return err
 	}
 	gate := shed.New(locks, a.Booking)
@@ -143,7 +143,7 @@ func (a *App) seatLocks(counters *httpapi.Metrics) (*lockmgr.Seats, error) {
 }
 
 // openStream starts the stream, if there is a Redis for it.
-func (a *App) openStream() (err error) {
+func (a *App) openStream(counters *httpapi.Metrics) (err error) {
 	if a.cfg.RedisURL.URL == nil {
 		return nil
 	}
@@ -155,7 +155,10 @@ func (a *App) openStream() (err error) {
 		Booking: a.Booking, Redis: a.live, Node: uuid.New(), Key: a.cfg.SigningKey, Origins: append([]string{own.String()}, a.cfg.StreamOrigins...),
 		HoldGrace: a.cfg.HoldGrace, Log: a.log,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return collectStream(counters.Registry, a.stream)
 }
 
 // Start listens and runs the workers, whose contexts carry the values of ctx, not its end. It returns when the server takes requests.
