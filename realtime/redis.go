@@ -1,8 +1,10 @@
 package realtime
 
 import (
+	"context"
 	"fmt"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,9 +16,17 @@ const (
 	redisReload = time.Second // between looks at who has which slot; by itself the client dials a dead master for a minute
 )
 
+// quiet keeps go-redis from writing lines of its own to standard error: whoever asked is told.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+var silence = sync.OnceFunc(func() { redis.SetLogger(quiet{}) })
+
 // OpenRedis returns a patient client for the Redis at address, which is a cluster if it names further servers ("?addr=host:port"). It does not
 // connect; the error is only ever about address.
 func OpenRedis(address string) (redis.UniversalClient, error) {
+	silence()
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("redis url: %w", err)

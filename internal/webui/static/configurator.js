@@ -168,7 +168,7 @@ class Section {
       for (const page of pages) await stream.lock(this.target(page), how)
       this.say("")
       await load() // only after the fence: nobody else saves any more
-      this.lost = false
+      if (this.mine) this.lost = false // it may have been taken over meanwhile
       find("input", this.form).focus()
     } catch (err) {
       await this.release()
