@@ -48,7 +48,7 @@ func run(ctx context.Context, out io.Writer, pattern string) error {
 	if err != nil {
 		return err
 	}
-	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return !names.MatchString(m.name) })
+	chosen := slices.DeleteFunc(slices.Concat(mutants, live), func(m mutant) bool { return !names.MatchString(m.name) })
 	if len(chosen) == 0 {
 		return fmt.Errorf("no mutant is called %q", pattern)
 	}
