@@ -3,7 +3,7 @@ package stream_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -99,10 +99,12 @@ func (p *place) change(name string, change func(*stream.Who)) {
 
 // visitor is one open page.
 type visitor struct {
-	t    *testing.T
-	conn *websocket.Conn
-	ids  int
-	said []map[string]any // what was not asked for yet
+	t     *testing.T
+	conn  *websocket.Conn
+	ids   int
+	come  chan map[string]any // closed with the connection
+	said  []map[string]any    // what was not asked for yet
+	ended int                 // the code of the server's close, once come is closed
 }
 
 func (p *place) visit(t *testing.T, name string) *visitor {
@@ -111,8 +113,26 @@ func (p *place) visit(t *testing.T, name string) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	v := &visitor{t: t, conn: conn}
+	v := &visitor{t: t, conn: conn, come: make(chan map[string]any, 1000)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(v.come)
+		for {
+			var f map[string]any
+			if err := conn.ReadJSON(&f); err != nil {
+				if closed, ok := errors.AsType[*websocket.CloseError](err); ok {
+					v.ended = closed.Code
+				}
+				return
+			}
+			v.come <- f
+		}
+	}()
+	t.Cleanup(func() {
+		_ = conn.Close()
+		<-done
+	})
 	v.say(map[string]any{"type": "hello", "protocol": 1})
 	v.hear("welcome")
 	return v
@@ -154,33 +174,35 @@ func (v *visitor) find(what string, is func(map[string]any) bool) map[string]any
 			return f
 		}
 	}
-	_ = v.conn.SetReadDeadline(time.Now().Add(soon))
+	late := time.After(soon)
 	for {
-		_, text, err := v.conn.ReadMessage()
-		if err != nil {
-			v.t.Fatalf("waiting for %s: %v; heard %v", what, err, v.said)
+		select {
+		case f, open := <-v.come:
+			if !open {
+				v.t.Fatalf("waiting for %s: closed with %d; heard %v", what, v.ended, v.said)
+			}
+			if is(f) {
+				return f
+			}
+			v.said = append(v.said, f)
+		case <-late:
+			v.t.Fatalf("waiting for %s; heard %v", what, v.said)
 		}
-		var f map[string]any
-		if err := json.Unmarshal(text, &f); err != nil {
-			v.t.Fatal(err)
-		}
-		if is(f) {
-			return f
-		}
-		v.said = append(v.said, f)
 	}
 }
 
-// ended returns the code with which the server closes.
-func (v *visitor) ended() int {
+// closed returns the code with which the server has closed.
+func (v *visitor) closed() int {
 	v.t.Helper()
-	_ = v.conn.SetReadDeadline(time.Now().Add(soon))
+	late := time.After(soon)
 	for {
-		if _, _, err := v.conn.ReadMessage(); err != nil {
-			if closed, ok := err.(*websocket.CloseError); ok { //nolint:errorlint // gorilla returns it bare
-				return closed.Code
+		select {
+		case _, open := <-v.come:
+			if !open {
+				return v.ended
 			}
-			v.t.Fatal(err)
+		case <-late:
+			v.t.Fatal("still open")
 		}
 	}
 }
@@ -221,5 +243,54 @@ func TestEventsThatDoNotExistLeaveNothing(t *testing.T) {
 	within(t, "the map is heard of", func() bool { return p.channels(t) > 0 })
 	if n := p.channels(t); n != 1 {
 		t.Errorf("%d topics are listened to for one event", n)
+	}
+}
+
+// others makes events of the organizer beside the first.
+func (p *place) others(t *testing.T, n int) (list []seats.EventID) {
+	t.Helper()
+	for range n {
+		list = append(list, p.NewEvent(t, Spec()))
+	}
+	return list
+}
+
+func TestNinthConfiguratorIsRefusedAndSpoilsNobodysView(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, dbtest.Redis(t))
+	greedy, other := p.visit(t, "greedy"), p.visit(t, "other")
+	events := p.others(t, 8)
+	for _, event := range events {
+		if f := greedy.ask("view-resource", "resource", configurator(event)); f["type"] != "view" {
+			t.Fatal(f)
+		}
+	}
+	ninth := configurator(p.Event)
+	for range 2 {
+		if f := greedy.ask("view-resource", "resource", ninth); f["code"] != "too_many" {
+			t.Fatal(f)
+		}
+	}
+	if f := greedy.ask("lock-configurator", "configurator", p.Event.String()); f["code"] != "invalid" {
+		t.Errorf("a lock without a view: %v", f)
+	}
+	if f := greedy.ask("lock-configurator", "configurator", events[0].String()); f["code"] != "invalid" {
+		t.Errorf("a lock where there is no plan to edit: %v", f)
+	}
+	if f := greedy.ask("view-resource", "resource", configurator(events[0])); f["type"] != "view" {
+		t.Errorf("one of the eight again: %v", f)
+	}
+	if f := other.ask("view-resource", "resource", ninth); len(f["viewers"].([]any)) != 1 {
+		t.Errorf("who was refused is there: %v", f)
+	}
+	if err := p.rdb.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	other.find("the view after all was lost", func(f map[string]any) bool { return f["type"] == "view" && f["resource"] == ninth })
+	if f := greedy.ask("leave-resource", "resource", configurator(events[0])); f["type"] != "ok" {
+		t.Fatal(f)
+	}
+	if f := greedy.ask("view-resource", "resource", ninth); f["type"] != "view" {
+		t.Errorf("after one was left: %v", f)
 	}
 }
