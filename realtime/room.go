@@ -41,7 +41,7 @@ func (r *Room) Join(s *Session) error {
 	switch {
 	case s.sock.ended || s.sock.closeAt != 0: // it leaves, and would never be taken out
 		return nil
-	case len(s.sock.rooms) == maxRooms:
+	case len(s.sock.rooms) == MaxRooms:
 		return ErrTooMany
 	}
 	s.sock.rooms = append(s.sock.rooms, r)

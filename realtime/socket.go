@@ -26,10 +26,11 @@ const (
 	// A client may send this many bytes, whatever they are: frames of no length and pings count too.
 	bytesASecond = 96 << 10
 	bytesAtOnce  = 256 << 10
-	// A session looks at this many boards and rooms at once.
-	maxBoards = 8
-	maxRooms  = 8
+	maxBoards    = 8 // that a session looks at
 )
+
+// MaxRooms is in how many rooms a session may be.
+const MaxRooms = 8
 
 const tooBehind = "the client reads too slowly"
 

@@ -177,6 +177,8 @@ func (s *Server) problemOf(err error) *problem {
 		return &problem{code: codeInvalid, detail: "no such page"}
 	case errors.Is(err, booking.ErrNotFound), errors.Is(err, booking.ErrHoldClosed), errors.Is(err, booking.ErrHoldExpired):
 		return &problem{code: codeNotFound, detail: "there is no such thing, or it is not yours"}
+	case errors.Is(err, booking.ErrNoPlan):
+		return &problem{code: codeInvalid, detail: "the event was not made of a plan: there is nothing to edit"}
 	case errors.Is(err, booking.ErrForbidden):
 		return &problem{code: codeForbidden, detail: "you may not do this"}
 	case errors.Is(err, realtime.ErrTooMany):

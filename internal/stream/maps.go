@@ -44,8 +44,14 @@ func (s *Server) mapOf(event seats.EventID) *seatMap {
 	return s.maps[event]
 }
 
-// openMap returns the map of an event, which is loaded by the first who asks.
+// openMap returns the map of an event, which is loaded by the first who asks. Nothing is kept of an event that does not exist: a client may
+// name thousands.
 func (s *Server) openMap(ctx context.Context, event seats.EventID) (*seatMap, error) {
+	if s.mapOf(event) == nil {
+		if _, err := s.Booking.EventHead(ctx, anybody, event); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	m := s.maps[event]
 	if m == nil {

@@ -140,6 +140,9 @@ func (s *Server) viewRoom(ctx context.Context, x *realtime.Session, c *client, e
 	if _, err := s.Booking.EventHead(ctx, who.Caller, event); err != nil {
 		return err
 	}
+	if c.rooms[event] == nil && len(c.rooms) == realtime.MaxRooms { // before it is a member: one that no view reaches would be shown to the others
+		return realtime.ErrTooMany
+	}
 	r, m := s.openRoom(event, x)
 	c.rooms[event] = r
 	x.Watch(true)
