@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	busReceive = 250 * time.Millisecond // a wait for messages, between looks at the clock
+	busReceive = 100 * time.Millisecond // a wait for messages, between looks at the clock and at who listens
 	busPing    = time.Second            // between probes of a silent connection
 	busSilent  = 3 * time.Second        // without an answer: the connection is dead, whatever it says
 	busTops    = 2 * time.Second        // between looks for events that were lost without a trace
@@ -80,8 +80,8 @@ func (b *Bus) Listen(topic string, ordered bool, l Listener) { b.part(topic).add
 // Follow says up to which event the listener of a topic knows it.
 func (b *Bus) Follow(topic, epoch string, seq int64) { b.part(topic).follow(topic, epoch, seq) }
 
-// Mute undoes Listen.
-func (b *Bus) Mute(topic string) { b.part(topic).remove(topic) }
+// Mute undoes Listen, unless another listener has taken the topic over.
+func (b *Bus) Mute(topic string, l Listener) { b.part(topic).remove(topic, l) }
 
 // Publish sends a message of a topic without order to all nodes. It may be lost.
 func (b *Bus) Publish(ctx context.Context, topic, epoch string, seq int64, data []byte) error {
@@ -118,13 +118,13 @@ type busMessage struct {
 	Data  json.RawMessage `json:"d"`
 }
 
-// partition is the topics of one slot, and the goroutine that hears of them while there are any.
+// partition is the topics of one slot, and the goroutine that hears of them while there are any. The connection is the goroutine's alone: nobody
+// else waits for Redis.
 type partition struct {
 	bus *Bus
 
 	mu      sync.Mutex
 	topics  map[string]*hearing // by their channel
-	conn    *redis.PubSub       // nil while there is none
 	running bool
 	stopped bool
 }
@@ -153,9 +153,6 @@ func (p *partition) add(topic string, ordered bool, l Listener) {
 		return
 	}
 	p.topics[channel] = &hearing{topic: topic, ordered: ordered, listener: l}
-	if p.conn != nil {
-		_ = p.conn.SSubscribe(p.bus.ctx, channel) // an error ends the connection, and a new one has all channels
-	}
 	if !p.running {
 		p.running = true
 		p.bus.wait.Go(p.run)
@@ -171,57 +168,80 @@ func (p *partition) follow(topic, epoch string, seq int64) {
 	}
 }
 
-func (p *partition) remove(topic string) {
+func (p *partition) remove(topic string, l Listener) {
 	_, _, channel, _ := TopicKeys(topic)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.topics, channel)
-	if p.conn != nil {
-		_ = p.conn.SUnsubscribe(p.bus.ctx, channel)
+	if h := p.topics[channel]; h != nil && h.listener == l {
+		delete(p.topics, channel)
 	}
 }
 
 // run connects, and connects again, until nobody listens any more or the bus stops.
 func (p *partition) run() {
 	backoff := busBackoff / 16
-	for {
-		p.mu.Lock()
-		if len(p.topics) == 0 || p.stopped {
-			p.running = false
-			p.mu.Unlock()
-			return
-		}
-		channels := make([]string, 0, len(p.topics))
-		for channel := range p.topics {
-			channels = append(channels, channel)
-		}
-		p.conn = p.bus.rdb.SSubscribe(p.bus.ctx, channels...)
-		conn := p.conn
-		p.mu.Unlock()
-
+	for p.needed() {
 		began := time.Now()
+		conn := p.bus.rdb.SSubscribe(p.bus.ctx) // connects with the first channel
 		err := p.listen(conn)
-		p.mu.Lock()
-		p.conn = nil
-		p.mu.Unlock()
 		_ = conn.Close()
-		if p.bus.ctx.Err() == nil && err != nil {
-			p.bus.log.Warn("connection of the stream's bus ended", "error", err)
-			if time.Since(began) > busSilent {
-				backoff = busBackoff / 16
-			}
-			select {
-			case <-time.After(backoff):
-			case <-p.bus.ctx.Done():
-			}
-			backoff = min(2*backoff, busBackoff)
-			for _, s := range p.list() {
-				if !s.ordered {
-					s.listener.Lost()
-				}
+		if p.bus.ctx.Err() != nil || err == nil {
+			continue
+		}
+		p.bus.log.Warn("connection of the stream's bus ended", "error", err)
+		if time.Since(began) > busSilent {
+			backoff = busBackoff / 16
+		}
+		select {
+		case <-time.After(backoff):
+		case <-p.bus.ctx.Done():
+		}
+		backoff = min(2*backoff, busBackoff)
+		for _, s := range p.list() {
+			if !s.ordered {
+				s.listener.Lost()
 			}
 		}
 	}
+}
+
+// needed reports whether somebody listens; otherwise the goroutine has to end.
+func (p *partition) needed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = len(p.topics) > 0 && !p.stopped
+	return p.running
+}
+
+// subscribe has a connection carry the channels that somebody listens to, and no others. have is those that it does.
+func (p *partition) subscribe(conn *redis.PubSub, have map[string]bool) error {
+	var more, less []string
+	p.mu.Lock()
+	for channel := range p.topics {
+		if !have[channel] {
+			more = append(more, channel)
+		}
+	}
+	for channel := range have {
+		if p.topics[channel] == nil {
+			less = append(less, channel)
+		}
+	}
+	p.mu.Unlock()
+	for _, channel := range more {
+		have[channel] = true
+	}
+	for _, channel := range less {
+		delete(have, channel)
+	}
+	var errs []error
+	if len(more) > 0 {
+		errs = append(errs, conn.SSubscribe(p.bus.ctx, more...))
+	}
+	if len(less) > 0 {
+		errs = append(errs, conn.SUnsubscribe(p.bus.ctx, less...))
+	}
+	return errors.Join(errs...)
 }
 
 var (
@@ -232,9 +252,10 @@ var (
 // listen hears of a connection until it ends, or nobody listens any more (nil).
 func (p *partition) listen(conn *redis.PubSub) error {
 	heard, pinged, looked := time.Now(), time.Now(), time.Time{}
+	have := map[string]bool{}
 	for {
-		if p.bus.ctx.Err() != nil || p.idle() {
-			return nil
+		if err := p.subscribe(conn, have); err != nil || len(have) == 0 || p.bus.ctx.Err() != nil {
+			return err
 		}
 		message, err := conn.ReceiveTimeout(p.bus.ctx, busReceive)
 		now := time.Now()
@@ -242,7 +263,7 @@ func (p *partition) listen(conn *redis.PubSub) error {
 		switch {
 		case err == nil:
 			heard = now
-			if err := p.handle(message); err != nil {
+			if err := p.handle(message, have); err != nil {
 				return err
 			}
 		case errors.As(err, &slow) && slow.Timeout() && p.bus.ctx.Err() == nil:
@@ -266,12 +287,6 @@ func (p *partition) listen(conn *redis.PubSub) error {
 	}
 }
 
-func (p *partition) idle() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.topics) == 0 || p.stopped
-}
-
 func (p *partition) list() []*hearing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,13 +297,11 @@ func (p *partition) list() []*hearing {
 	return list
 }
 
-func (p *partition) handle(message any) error {
+func (p *partition) handle(message any, have map[string]bool) error {
 	switch m := message.(type) {
 	case *redis.Subscription:
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if m.Kind == "sunsubscribe" && p.topics[m.Channel] != nil {
-			return errBusMoved // its slot is another server's now
+		if m.Kind == "sunsubscribe" && have[m.Channel] {
+			return errBusMoved // its slot is another server's now; or it was wanted again, and the order is unknown
 		}
 	case *redis.Message:
 		p.mu.Lock()

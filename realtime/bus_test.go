@@ -249,7 +249,7 @@ func TestTopicsThatNobodyListensToLeaveNothing(t *testing.T) {
 		topic := fmt.Sprint("event:", i%5)
 		b.Listen(topic, false, last)
 		if i < 499 {
-			b.Mute(topic)
+			b.Mute(topic, last)
 		}
 	}
 	until(t, 5*time.Second, "the topic that is left is heard", func() bool {
@@ -261,6 +261,6 @@ func TestTopicsThatNobodyListensToLeaveNothing(t *testing.T) {
 	if channels := rdb.PubSubShardChannels(t.Context(), "*").Val(); len(channels) != 1 || channels[0] != channel {
 		t.Errorf("subscribed to %v", channels)
 	}
-	b.Mute("event:4")
+	b.Mute("event:4", last)
 	until(t, 5*time.Second, "nothing is subscribed", func() bool { return len(rdb.PubSubShardChannels(t.Context(), "*").Val()) == 0 })
 }

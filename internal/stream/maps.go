@@ -78,7 +78,7 @@ func (s *Server) closeMaps() {
 			m.used = time.Now()
 		case time.Since(m.used) > mapKept:
 			delete(s.maps, event)
-			s.bus.Mute(m.topic)
+			s.bus.Mute(m.topic, m)
 			m.board.Close()
 		}
 	}

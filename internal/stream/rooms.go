@@ -117,7 +117,7 @@ func (s *Server) closeRooms() {
 			r.empty = time.Now()
 		case time.Since(r.empty) > roomKept:
 			delete(s.rooms, event)
-			s.bus.Mute(r.topic)
+			s.bus.Mute(r.topic, r)
 		}
 		r.mu.Unlock()
 	}
