@@ -112,6 +112,13 @@ func OwnRedis(t testing.TB) *devstack.Stack {
 	return own(t, devstack.Options{Redis: true})
 }
 
+// OwnCluster is an empty Redis Cluster of three masters that the test may
+// pause, kill and restart.
+func OwnCluster(t testing.TB) *devstack.Stack {
+	t.Helper()
+	return own(t, devstack.Options{Cluster: true})
+}
+
 // OwnPostgres is a cluster with one migrated database, PostgresURL, that the
 // test may pause, kill and restart. It costs a second: Pool is for the rest.
 func OwnPostgres(t testing.TB) *devstack.Stack {

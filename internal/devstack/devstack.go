@@ -28,6 +28,7 @@ type Options struct {
 	Packages string    // where missing system packages are unpacked; default Dir/packages
 	Postgres bool      // start PostgreSQL
 	Redis    bool      // start Redis
+	Cluster  bool      // start a Redis Cluster of three masters
 	Unsafe   bool      // fsync off: survives kill -9 of a process, not of the machine; tests only
 	Log      io.Writer // one line for each slow or surprising step; nil discards
 }
@@ -40,6 +41,8 @@ type Stack struct {
 	PostgresURL string // superuser of an own database, postgres://…@127.0.0.1:port/seatfence
 	Redis       *Process
 	RedisURL    string // redis://127.0.0.1:port/0, without persistence
+	Cluster     []*Process
+	ClusterURL  string // redis://127.0.0.1:port?addr=…&addr=…, without persistence
 
 	programs programs // PostgreSQL's
 	lock     *os.File
@@ -78,6 +81,9 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	if o.Redis {
 		g.Go(func() error { return s.startRedis(ctx, as, o) })
 	}
+	if o.Cluster {
+		g.Go(func() error { return s.startCluster(ctx, as, o) })
+	}
 	if err := g.Wait(); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -87,16 +93,17 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 // Stop ends the services, waits for them and keeps their data. It may be
 // called twice.
 func (s *Stack) Stop() error {
-	var errs [2]error
+	all := append([]*Process{s.Postgres, s.Redis}, s.Cluster...)
+	errs := make([]error, len(all))
 	var g errgroup.Group
-	for i, p := range []*Process{s.Postgres, s.Redis} {
+	for i, p := range all {
 		if p != nil {
 			g.Go(func() error { errs[i] = p.Stop(); return nil })
 		}
 	}
 	_ = g.Wait()
 	_ = s.lock.Close()
-	return errors.Join(errs[:]...)
+	return errors.Join(errs...)
 }
 
 // PostgresTool is a command for one of PostgreSQL's programs beside the
