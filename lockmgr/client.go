@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,12 +16,24 @@ import (
 // below it, by acquireBudget and requestBudget.
 const stepTimeout = 50 * time.Millisecond
 
-// Open returns a client for the Redis at url, set up to fail fast and never to
-// retry. It does not connect, so a process starts with Redis down; the error
-// is only ever about url. Pool settings may be given in url
-// ("?pool_size=40"); time limits and retries given there are overridden.
-func Open(url string) (*redis.Client, error) {
-	opt, err := redis.ParseURL(url)
+// clusterReload is how often a client of a cluster looks who has which slot. By
+// itself it would dial a dead master for a minute.
+const clusterReload = time.Second
+
+// Open returns a client for the Redis at address, set up to fail fast and never
+// to retry. One that names further servers ("?addr=host:port") is a cluster.
+// Open does not connect, so a process starts with Redis down; the error is only
+// ever about address. Pool settings may be given in address ("?pool_size=40");
+// time limits and retries given there are overridden.
+func Open(address string) (redis.UniversalClient, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("redis url: %w", err)
+	}
+	if u.Query().Has("addr") {
+		return openCluster(address)
+	}
+	opt, err := redis.ParseURL(address)
 	if err != nil {
 		return nil, fmt.Errorf("redis url: %w", err)
 	}
@@ -38,6 +51,26 @@ func Open(url string) (*redis.Client, error) {
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	opt.Dialer = dialOrDead(redis.NewDialer(opt))
 	return redis.NewClient(opt), nil
+}
+
+// openCluster is Open for a cluster. One redirection is followed, to where a
+// slot has moved.
+func openCluster(address string) (redis.UniversalClient, error) {
+	opt, err := redis.ParseClusterURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("redis url: %w", err)
+	}
+	opt.MaxRedirects = 1
+	opt.MaxRetries = -1
+	opt.DialTimeout = stepTimeout
+	opt.ReadTimeout = stepTimeout
+	opt.WriteTimeout = stepTimeout
+	opt.PoolTimeout = stepTimeout
+	opt.ContextTimeoutEnabled = true
+	opt.ClusterStateReloadInterval = clusterReload
+	opt.DisableIdentity = true
+	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewClusterClient(opt), nil
 }
 
 // dialOrDead makes a failed dial look like a connection that is already closed.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"seatfence/db/dbtest"
 	"seatfence/internal/devstack"
 	"seatfence/lockmgr"
@@ -107,7 +109,7 @@ func TestExhaustedPoolCostsTheBudgetAndNoMore(t *testing.T) {
 	locks := lockmgr.NewSeats(rdb, lockmgr.DefaultTTL, nil)
 	warm(t, locks)
 
-	conn := rdb.Conn()
+	conn := rdb.(*redis.Client).Conn()
 	if err := conn.Ping(t.Context()).Err(); err != nil { // takes the only connection
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func (p *proxy) serve(down net.Conn, upstream string) {
 }
 
 // openClient is lockmgr.Open, closed with the test.
-func openClient(t testing.TB, url string) *redis.Client {
+func openClient(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
 	rdb, err := lockmgr.Open(url)
 	if err != nil {

@@ -47,7 +47,7 @@ type App struct {
 	cfg      config.Config
 	log      *slog.Logger
 	pool     *pgxpool.Pool
-	rdb      *redis.Client         // nil without seat locks
+	rdb      redis.UniversalClient // nil without seat locks
 	live     redis.UniversalClient // of the stream; nil without Redis
 	stream   *stream.Server        // nil without Redis
 	notifier *notify.Notifier
