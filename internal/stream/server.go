@@ -200,8 +200,8 @@ func (s *Server) Stop(ctx context.Context) {
 		s.failed(s.Booking.Leave(ctx, s.Node))
 	}
 	s.cancel()
+	s.bus.Stop() // it begins what is waited for
 	s.wait.Wait()
-	s.bus.Stop()
 }
 
 // Open begins a session.
