@@ -140,3 +140,31 @@ func TestOneUserIsPresentOnceAndTheOtherTabIsTheirs(t *testing.T) {
 		t.Errorf("joined %d times, left %d times, %d gaps", joined, left, ida.gaps)
 	}
 }
+
+func TestWhoIsRefusedTheWholeKeepsTheirPages(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	lena, omar := s.node(nil).tab("Lena", ""), s.node(nil).tab("Omar", "")
+	lena.view()
+	omar.view()
+	fence := lena.mustLock("1/seats", false)
+	omar.mustLock("1/prices", false)
+	if f := lena.lock("", false); f.Code != "locked" || f.By.Name != "Omar" {
+		t.Fatalf("the whole beside Omar's page: %v", f)
+	}
+	if f := omar.lock("1/seats", false); f.Code != "locked" {
+		t.Errorf("Lena's page went with her question: %v", f)
+	}
+	if again := lena.mustLock("1/seats", false); again != fence {
+		t.Errorf("fence %d, and then %d", fence, again)
+	}
+	omar.unlock("1/prices")
+	lena.hears("lock-released", "1/prices")
+	lena.mustLock("", false)
+	if f := omar.hears("lock-released", "1/seats"); f.Why != "unlocked" {
+		t.Errorf("the page that the whole has is told as %v", f)
+	}
+	if again := lena.mustLock("", false); again <= fence {
+		t.Errorf("fence %d after %d", again, fence)
+	}
+}
