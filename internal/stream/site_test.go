@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"seatfence/booking"
 	. "seatfence/booking/bookingtest"
@@ -164,4 +165,19 @@ func until(t testing.TB, within time.Duration, what string, ok func() bool) {
 			t.Fatalf("not within %v: %s", within, what)
 		}
 	}
+}
+
+// channels returns what asks Redis for the channels that nodes listen to.
+func (s *site) channels() func() []string {
+	s.t.Helper()
+	rdb := s.client()
+	return func() []string { return rdb.PubSubShardChannels(s.t.Context(), "*").Val() }
+}
+
+func (s *site) client() redis.UniversalClient {
+	s.t.Helper()
+	rdb, err := realtime.OpenRedis(s.redis.RedisURL)
+	must(s.t, err)
+	s.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
 }
