@@ -35,6 +35,7 @@ type site struct {
 	World
 	t     *testing.T
 	redis *devstack.Stack
+	kept  time.Duration // as in Keep
 
 	mu     sync.Mutex
 	people map[string]stream.Who
@@ -58,18 +59,25 @@ func open(t *testing.T) *site {
 // spec is an event that is made of a plan, so that it has a draft.
 func (s *site) spec() booking.NewEvent {
 	s.t.Helper()
+	ref := s.published(Spec().House)
+	spec := Spec()
+	spec.House, spec.Plan = plan.House{}, &ref
+	spec.Prices = []booking.Price{{Category: "Stalls", Amount: SeatPrice}, {Category: "Standing", Amount: FloorPrice}}
+	return spec
+}
+
+// published makes a version of the site's plan.
+func (s *site) published(house plan.House) booking.PlanRef {
+	s.t.Helper()
 	var document bytes.Buffer
-	must(s.t, Spec().House.Plan().Export(&document))
+	must(s.t, house.Plan().Export(&document))
 	drawn, report, err := plan.Import(s.t.Context(), &document, plan.Options{})
 	must(s.t, err)
 	made, _, err := s.Service.ImportPlan(s.t.Context(), s.Owner, Key(), booking.PlanImport{Name: "Small", Document: drawn, Report: report})
 	must(s.t, err)
 	_, err = s.Service.PublishPlan(s.t.Context(), s.Owner, made.Plan, made.Number)
 	must(s.t, err)
-	spec := Spec()
-	spec.House, spec.Plan = plan.House{}, &booking.PlanRef{Plan: made.Plan, Version: made.Number}
-	spec.Prices = []booking.Price{{Category: "Stalls", Amount: SeatPrice}, {Category: "Standing", Amount: FloorPrice}}
-	return spec
+	return booking.PlanRef{Plan: made.Plan, Version: made.Number}
 }
 
 // set says who somebody is from now on. Who has no kind has to sign in again.
@@ -120,6 +128,9 @@ func (s *site) node(change func(*stream.Deps)) *node {
 	}
 	srv, err := stream.New(deps)
 	must(s.t, err)
+	if s.kept > 0 {
+		srv.Keep(s.kept)
+	}
 	srv.Start()
 	n := &node{Server: srv, site: s}
 	server := httptest.NewServer(http.HandlerFunc(n.serve))

@@ -325,3 +325,14 @@ func (c *tab) ended() int {
 	defer c.mu.Unlock()
 	return c.code
 }
+
+// turns waits until the client sees a seat in a state.
+func (c *tab) turns(id seats.ID, state booking.FeedState) {
+	c.t.Helper()
+	until(c.t, patience, fmt.Sprintf("seat %d is %d", id, state), func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		now, known := c.seen.states[id]
+		return known && now == state
+	})
+}
