@@ -155,7 +155,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		if !due {
 			continue
 		}
-		next, err := s.edits.Sweep(ctx, r.topic, idleLimit)
+		next, err := s.edits.Sweep(ctx, r.topic, s.idle)
 		if err == nil {
 			_, err = s.roster.Renew(ctx, r.topic, nil)
 		}
@@ -180,7 +180,7 @@ func (r *room) warnIdle(now time.Time) {
 	defer r.mu.Unlock()
 	for _, m := range r.members {
 		for resource, h := range m.held {
-			if m.gone || h.warned || now.Sub(h.active) < idleWarn {
+			if m.gone || h.warned || now.Sub(h.active) < r.srv.idle/2 {
 				continue
 			}
 			h.warned = true
@@ -191,7 +191,7 @@ func (r *room) warnIdle(now time.Time) {
 				Item     string  `json:"item"`
 				Page     string  `json:"page"`
 				Seconds  float64 `json:"seconds"`
-			}{"idle-warning", r.topic, item, page, (idleLimit - now.Sub(h.active)).Round(time.Second).Seconds()})
+			}{"idle-warning", r.topic, item, page, (r.srv.idle - now.Sub(h.active)).Round(time.Second).Seconds()})
 		}
 	}
 }

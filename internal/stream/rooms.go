@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	idleLimit = 10 * time.Minute // without an edit, a lock ends
-	idleWarn  = idleLimit / 2    // then its holder is warned
+	idleLimit = 10 * time.Minute // without an edit
 	sweepMost = time.Second      // between sweeps of a room, whatever they promise
 	againWait = 500 * time.Millisecond
 	roomKept  = 10 * time.Second // is for how long a room is kept that nobody is in

@@ -35,7 +35,8 @@ type site struct {
 	World
 	t     *testing.T
 	redis *devstack.Stack
-	kept  time.Duration // as in Keep
+	kept  time.Duration // these two as in Shorten
+	idle  time.Duration
 
 	mu     sync.Mutex
 	people map[string]stream.Who
@@ -44,7 +45,7 @@ type site struct {
 // open makes a site with a user Lena, a user Omar, both editors, and Ida, who may only look.
 func open(t *testing.T) *site {
 	t.Helper()
-	s := &site{World: New(t, dbtest.Pool(t), booking.DefaultLimits), t: t, redis: dbtest.OwnRedis(t), people: map[string]stream.Who{}}
+	s := &site{World: New(t, dbtest.Pool(t), booking.DefaultLimits), t: t, redis: dbtest.OwnRedis(t), kept: time.Minute, idle: time.Minute, people: map[string]stream.Who{}}
 	s.Event = s.NewEvent(t, s.spec())
 	for name, editor := range map[string]bool{"Lena": true, "Omar": true, "Ida": false} {
 		id := uuid.New()
@@ -128,9 +129,7 @@ func (s *site) node(change func(*stream.Deps)) *node {
 	}
 	srv, err := stream.New(deps)
 	must(s.t, err)
-	if s.kept > 0 {
-		srv.Keep(s.kept)
-	}
+	srv.Shorten(s.kept, s.idle)
 	srv.Start()
 	n := &node{Server: srv, site: s}
 	server := httptest.NewServer(http.HandlerFunc(n.serve))
