@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -268,7 +269,7 @@ func (b *tab) save(t testing.TB, v *server, p page) int {
 	}
 	var kept struct{ Body json.RawMessage }
 	b.do(t, get, &kept)
-	put, err := http.NewRequest(http.MethodPut, v.url+p.path(), newReader(kept.Body))
+	put, err := http.NewRequest(http.MethodPut, v.url+p.path(), bytes.NewReader(kept.Body))
 	if err != nil {
 		t.Fatal(err)
 	}

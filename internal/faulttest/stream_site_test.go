@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"sync"
 	"testing"
 
@@ -38,8 +37,6 @@ type page struct{ event, item, name string }
 func (p page) path() string     { return "/v1/events/" + p.event + "/draft/" + p.item + "/" + p.name }
 func (p page) resource() string { return "configurator:" + p.event }
 func (p page) key() string      { return p.item + "/" + p.name }
-
-func newReader(body []byte) io.Reader { return bytes.NewReader(body) }
 
 // events makes so many events of one plan, whose configurators have sections with three pages each.
 func (s *site) events(t *testing.T, n int) (ids []string) {
