@@ -135,20 +135,21 @@ func (s *Server) Start() {
 	}
 }
 
-// loop does something again and again until the server stops. What fails is logged, and done again.
+// loop does something again and again until the server stops. What fails is logged, and done again. It begins at once: a node that ends before
+// its first beat is nobody whose death could be noticed, and whoever was connected to it would hold seats until their time is over.
 func (s *Server) loop(every time.Duration, do func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
+		ctx, cancel := context.WithTimeout(s.ctx, callTime)
+		err := do(ctx)
+		cancel()
+		s.failed(err)
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		ctx, cancel := context.WithTimeout(s.ctx, callTime)
-		err := do(ctx)
-		cancel()
-		s.failed(err)
 	}
 }
 
