@@ -65,21 +65,7 @@ func (s *Server) openMap(ctx context.Context, event seats.EventID) (*seatMap, er
 	if epoch, _ := m.board.Position(); epoch != "" {
 		return m, nil
 	}
-	err := m.mend(ctx)
-	if errors.Is(err, booking.ErrNotFound) {
-		s.closeMap(m) // whoever asks for what there is not may ask for much
-	}
-	return m, err
-}
-
-func (s *Server) closeMap(m *seatMap) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.maps[m.event] == m && m.board.Members() == 0 {
-		delete(s.maps, m.event)
-		s.bus.Mute(m.topic)
-		m.board.Close()
-	}
+	return m, m.mend(ctx)
 }
 
 // closeMaps forgets the maps that nobody has looked at for a while.
