@@ -458,6 +458,31 @@ func (r *room) readAgain(ctx context.Context) error {
 	return nil
 }
 
+// catchUp shows the state to those who were told too much at once, when they have read what they were sent.
+func (r *room) catchUp(ctx context.Context) error {
+	late := r.hub.Late()
+	if len(late) == 0 {
+		return nil
+	}
+	present, err := r.srv.roster.Viewers(ctx, r.topic)
+	if err != nil {
+		return err
+	}
+	locks, _, _, err := r.srv.edits.Locks(ctx, r.topic)
+	if err != nil {
+		return err
+	}
+	for _, x := range late {
+		r.mu.Lock()
+		m := r.members[x.ID]
+		r.mu.Unlock()
+		if m != nil && m.session == x {
+			r.show(m, nil, present, locks)
+		}
+	}
+	return nil
+}
+
 // here returns the members that are connected.
 func (r *room) here() (list []*member) {
 	r.mu.Lock()
