@@ -6,7 +6,8 @@ import "sync"
 const maxHeld = 256
 
 // Room tells a few sessions everything that happens, in order. Messages have numbers, so that none is missed or told twice between the state
-// that a newcomer gets and what comes after: it joins, then its user reads the state, then it is shown. It is safe for concurrent use.
+// that a newcomer gets and what comes after: it joins, then its user reads the state, then it is shown. A member that does not keep up is told
+// nothing more, until its user shows it the state anew. It is safe for concurrent use.
 type Room struct {
 	mu      sync.Mutex
 	members map[*socket]*member
@@ -17,6 +18,8 @@ type member struct {
 	session *Session
 	shown   bool
 	seq     int64      // of the state that it was shown
+	late    bool       // it has missed something, and has to be shown the state anew
+	skips   bool       // it is not even told later
 	held    []numbered // until it is shown
 }
 
@@ -50,7 +53,7 @@ func (r *Room) Join(s *Session) error {
 	return nil
 }
 
-// Show sends the state at a number, read after Join, and then whatever came after it.
+// Show sends the state at a number, read after Join or Late, and then whatever came after it.
 func (r *Room) Show(s *Session, seq int64, state []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +67,21 @@ func (r *Room) Show(s *Session, seq int64, state []byte) {
 			s.Send(h.message)
 		}
 	}
-	m.shown, m.seq, m.held = true, seq, nil
+	m.shown, m.seq, m.late, m.held = !m.skips, seq, m.skips, nil
+}
+
+// Late returns the members that did not keep up and have now read what they were sent. Messages are kept for them from now on, as after Join.
+// Until they are shown the state, it returns them again.
+func (r *Room) Late() (list []*Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for sock, m := range r.members {
+		if m.late && sock.waiting() == 0 {
+			m.skips, m.held = false, nil
+			list = append(list, m.session)
+		}
+	}
+	return list
 }
 
 // Send sends everybody what message makes for them; nil is nothing. It is called with the room locked.
@@ -75,10 +92,11 @@ func (r *Room) Send(seq int64, message func(*Session) []byte) {
 		text := message(m.session)
 		switch {
 		case text == nil, m.shown && seq <= m.seq: // it is in the state already
-		case m.shown:
+		case m.shown && m.session.sock.waiting() < 0.5:
 			m.session.Send(text)
-		case len(m.held) == maxHeld:
-			m.session.Close(CloseTooSlow, tooBehind)
+		case m.shown, len(m.held) == maxHeld:
+			*m = member{session: m.session, late: true, skips: true}
+		case m.skips:
 		default:
 			m.held = append(m.held, numbered{seq, text})
 		}

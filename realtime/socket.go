@@ -118,6 +118,13 @@ func (s *socket) send(frame []byte) {
 	s.flush()
 }
 
+// waiting is how much of the queue is taken, from 0 to 1.
+func (s *socket) waiting() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(float64(len(s.queue))/queueFrames, float64(s.queued)/queueBytes)
+}
+
 // close tells the client why, as the last thing, and gives it a moment to answer.
 func (s *socket) close(code int, reason string) {
 	s.mu.Lock()

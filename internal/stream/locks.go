@@ -148,6 +148,10 @@ func (s *Server) sweep(ctx context.Context) error {
 	s.closeRooms()
 	var errs []error
 	for _, r := range s.openRooms() {
+		if err := r.catchUp(ctx); err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		now := time.Now()
 		r.mu.Lock()
 		due := !now.Before(r.due)

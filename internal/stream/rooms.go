@@ -498,6 +498,31 @@ type seen struct {
 	had map[string]*held
 }
 
+// catchUp shows the state to those who were told too much at once, when they have read what they were sent.
+func (r *room) catchUp(ctx context.Context) error {
+	late := r.hub.Late()
+	if len(late) == 0 {
+		return nil
+	}
+	present, err := r.srv.roster.Viewers(ctx, r.topic)
+	if err != nil {
+		return err
+	}
+	locks, _, _, err := r.srv.edits.Locks(ctx, r.topic)
+	if err != nil {
+		return err
+	}
+	for _, x := range late {
+		r.mu.Lock()
+		m := r.members[x.ID]
+		r.mu.Unlock()
+		if m != nil && m.session == x {
+			r.show(x, m, nil, present, locks)
+		}
+	}
+	return nil
+}
+
 // here returns the members that are connected.
 func (r *room) here() (list []seen) {
 	r.mu.Lock()
