@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
 
@@ -28,8 +29,8 @@ func (s *site) status(caller booking.Caller, hold booking.Hold) string {
 	return now.Status
 }
 
-// awayFor is for how long Redis is away: longer than the bus waits for a sign of life, and of two renewals.
-const awayFor = 6 * time.Second
+// awayFor is longer than the bus waits for a sign of life, and than two renewals; 20 s is longer than a lease.
+var awayFor = flag.Duration("away", 6*time.Second, "for how long Redis is a black hole")
 
 func TestAllIsRightFiveSecondsAfterRedisIsBack(t *testing.T) {
 	t.Parallel()
@@ -38,7 +39,7 @@ func TestAllIsRightFiveSecondsAfterRedisIsBack(t *testing.T) {
 			if err := s.redis.Redis.Pause(); err != nil {
 				return err
 			}
-			s.selling(awayFor)
+			s.selling(*awayFor)
 			return s.redis.Redis.Resume()
 		},
 		"restarted": func(s *site) error {
