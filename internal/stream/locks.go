@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"seatfence/booking"
 	"seatfence/lockmgr"
 	"seatfence/realtime"
 )
@@ -30,6 +32,10 @@ func (r *room) lock(ctx context.Context, x *realtime.Session, t target, req requ
 	if errors.Is(err, lockmgr.ErrSessionClosed) {
 		x.Close(realtime.CloseReplaced, "this session is connected anew")
 		return nil
+	}
+	if err == nil && !whoOf(x).Editor { // since the question, and perhaps before there was a lock to revoke
+		_, err = r.srv.edits.Release(ctx, r.topic, t.resource, x.ID, lock.Token)
+		err = cmp.Or(err, booking.ErrForbidden)
 	}
 	if err != nil {
 		return err
@@ -260,21 +266,23 @@ func (r *room) renew(ctx context.Context) error {
 	return nil
 }
 
-// changed notes what somebody may now, and takes the locks of those who may not edit any more.
+// changed notes what somebody may now, and takes the locks of those who may not edit any more. Who may not know of an event any more that they
+// look at has to go.
 func (s *Server) changed(ctx context.Context, x *realtime.Session, before *Who, who Who) {
 	x.Principal.Data.(*identity).Store(&who)
-	if before.Editor == who.Editor {
-		return
-	}
 	for _, r := range s.openRooms() {
 		r.mu.Lock()
 		m := r.members[x.ID]
-		if m != nil {
+		if m != nil && before.Editor != who.Editor {
 			can := m.mayEdit(x, r.locks)
 			x.SendJSON(news{Type: "can-edit", Resource: r.topic, CanEdit: &can})
 		}
 		r.mu.Unlock()
-		if m != nil && !who.Editor {
+		switch {
+		case m == nil:
+		case who.Caller.Events != nil && !slices.Contains(who.Caller.Events, r.event):
+			x.Close(realtime.CloseForbidden, "this event is not yours any more")
+		case before.Editor && !who.Editor:
 			s.failed(s.edits.Revoke(ctx, r.topic, who.ID))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"seatfence/internal/stream"
+	"seatfence/seats"
 )
 
 func TestReloadKeepsTheLockOnTheSameNodeAndOnAnother(t *testing.T) {
@@ -150,6 +151,28 @@ func TestPermissionThatIsWithdrawnEndsTheLockWithinSixSeconds(t *testing.T) {
 		t.Errorf("who has to sign in again is closed with %d after %v", code, time.Since(began))
 	}
 	omar.wait("viewer-left", func(f frame) bool { return f.Type == "viewer-left" && f.Viewer.Name == "Lena" })
+}
+
+func TestWhoMayNotKnowOfTheEventAnyMoreHasToGo(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	lena, omar := s.node(nil).tab("Lena", ""), s.node(nil).tab("Omar", "")
+	lena.view()
+	omar.view()
+	lena.mustLock("", false)
+	who := s.who("Lena")
+	who.Caller.Events = []seats.EventID{}
+	s.set("Lena", who)
+	if code := lena.ended(); code != 4403 {
+		t.Errorf("closed with %d", code)
+	}
+	if f := omar.hears("lock-released", ""); f.Why != "withdrawn" {
+		t.Errorf("the lock is told as %v", f)
+	}
+	again := lena.again(lena.node)
+	if f := again.ask(`"type":"view-resource","resource":%q`, s.room()); f.Code != "not_found" {
+		t.Errorf("who comes back is answered %v", f)
+	}
 }
 
 func TestOriginsAreExact(t *testing.T) {
