@@ -48,7 +48,9 @@ func TestRandomInterleavingsLoseNothingOnACluster(t *testing.T) {
 // A master that is away costs what a Redis that is away does.
 func TestMasterThatIsAwayCostsSeatsLittleAndIsUsedAgain(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]struct{ inflict, mend func(*testing.T, *devstack.Process) }{
+	for name, fault := range map[string]struct {
+		inflict, mend func(*testing.T, *devstack.Process)
+	}{
 		"process stopped": {
 			func(t *testing.T, p *devstack.Process) { must(t, p.Pause()) },
 			func(t *testing.T, p *devstack.Process) { must(t, p.Resume()) },
