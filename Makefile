@@ -1,4 +1,4 @@
-.PHONY: help build run serve test test-race mutants lint generate docs bench story
+.PHONY: help build run serve test test-race mutants lint generate docs bench bench-live story
 
 # Build tools have a module of their own, so that the program's stays small. The first use compiles them: minutes, once.
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
@@ -28,6 +28,7 @@ mutants: ## break the program in one place at a time; every break must fail a te
 lint: ## vet, staticcheck, formatting, generated code, directions of imports
 	go vet ./...
 	go vet -tags failpoint ./...
+	cd tools/livebench && go vet ./...
 	$(TOOL) staticcheck -tests=false ./...
 	$(TOOL) staticcheck -tags failpoint ./...
 	@unformatted=$$($(TOOL) gofumpt -l .) && test -z "$$unformatted" || { echo "not formatted:" $$unformatted; exit 1; }
@@ -48,6 +49,10 @@ docs: ## fetch the API documentation's viewer again
 
 bench: ## bookings and holds a second, next to pgbench on the same cluster
 	@go run ./cmd/seatload bench
+
+# A module of its own, because of the library that it compares with.
+bench-live: ## a live map to 5,000 viewers, next to centrifuge under the same load
+	@cd tools/livebench && go run .
 
 story: ## the late request, on two real servers, as it happens
 	@go run ./cmd/seatload story

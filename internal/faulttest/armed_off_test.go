@@ -4,6 +4,8 @@ package faulttest
 
 import "context"
 
+const buildTags = ""
+
 // armed has no points in a build without them.
 type armed struct{}
 

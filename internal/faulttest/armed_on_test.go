@@ -8,6 +8,8 @@ import (
 	"seatfence/internal/failpoint"
 )
 
+const buildTags = "failpoint"
+
 // armed is the named points of a node.
 type armed struct{ points *failpoint.Set }
 

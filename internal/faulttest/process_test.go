@@ -16,7 +16,7 @@ import (
 func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	killed := s.process(t, "FAILPOINTS=after_commit=kill")
+	killed := s.serve(t, "FAILPOINTS=after_commit=kill").url
 	lena, key := s.buyer(t, "lena"), newKey()
 	if r, err := lena.tryPost(killed, "/v1/bookings", key, s.sale(lena, bookingtest.Seat14C)); err == nil {
 		t.Fatalf("a killed server answered %d %s", r.status, r.body)
@@ -38,7 +38,7 @@ func TestKilledBetweenCommitAndAnswer(t *testing.T) {
 func TestKilledBeforeCommit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	killed := s.process(t, "FAILPOINTS=before_commit=kill")
+	killed := s.serve(t, "FAILPOINTS=before_commit=kill").url
 	lena, omar := s.buyer(t, "lena"), s.buyer(t, "omar")
 	key, pair := newKey(), s.sale(lena, bookingtest.Seat14C, bookingtest.Seat14C+1)
 	if r, err := lena.tryPost(killed, "/v1/bookings", key, pair); err == nil {

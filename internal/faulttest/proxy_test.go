@@ -13,6 +13,7 @@ type proxy struct {
 	target   string
 	listener net.Listener
 	mute     atomic.Bool // swallow what the service answers
+	deaf     atomic.Bool // swallow what it is asked
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -49,7 +50,7 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
 		p.mu.Unlock()
-		p.done.Go(func() { p.pipe(server, client, nil) })
+		p.done.Go(func() { p.pipe(server, client, &p.deaf) })
 		p.done.Go(func() { p.pipe(client, server, &p.mute) })
 	}
 }
@@ -66,7 +67,7 @@ func (p *proxy) pipe(to, from net.Conn, drop *atomic.Bool) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)
-		if n > 0 && (drop == nil || !drop.Load()) {
+		if n > 0 && !drop.Load() {
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}

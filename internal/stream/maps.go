@@ -76,7 +76,7 @@ func (s *Server) closeMaps() {
 		switch {
 		case m.board.Members() > 0:
 			m.used = time.Now()
-		case time.Since(m.used) > mapKept:
+		case time.Since(m.used) > s.kept:
 			delete(s.maps, event)
 			s.bus.Mute(m.topic, m)
 			m.board.Close()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +17,7 @@ import (
 )
 
 const (
-	idleLimit = 10 * time.Minute // without an edit, a lock ends
-	idleWarn  = idleLimit / 2    // then its holder is warned
+	idleLimit = 10 * time.Minute // without an edit
 	sweepMost = time.Second      // between sweeps of a room, whatever they promise
 	againWait = 500 * time.Millisecond
 	roomKept  = 10 * time.Second // is for how long a room is kept that nobody is in
@@ -53,9 +53,10 @@ type member struct {
 
 // held is a lock that a session has, as far as this node knows.
 type held struct {
-	token, fence int64
-	active       time.Time
-	warned       bool
+	token  int64
+	fence  int64 // 0: to be taken when it is asked for again
+	active time.Time
+	warned bool
 }
 
 // holder is whose lock it is.
@@ -89,6 +90,11 @@ func (s *Server) openRoom(event seats.EventID, x *realtime.Session) (*room, *mem
 	if m == nil {
 		m = &member{hash: lockmgr.SessionHash(x.ID), held: map[string]*held{}}
 		r.members[x.ID] = m
+	}
+	if m.session != nil && m.session.Gen != x.Gen {
+		for _, h := range m.held {
+			h.fence = 0 // in between the session may have been on another node, and have got a newer one
+		}
 	}
 	m.session, m.gone = x, false
 	return r, m
@@ -144,11 +150,13 @@ func (s *Server) viewRoom(ctx context.Context, x *realtime.Session, c *client, e
 		return realtime.ErrTooMany
 	}
 	r, m := s.openRoom(event, x)
-	c.rooms[event] = r
-	x.Watch(true)
 	if err := r.hub.Join(x); err != nil {
+		r.left(x)
+		delete(c.rooms, event)
 		return err
 	}
+	c.rooms[event] = r
+	x.Watch(true)
 	own, err := s.edits.Attach(ctx, r.topic, sessionOf(x, who))
 	if errors.Is(err, lockmgr.ErrSessionClosed) {
 		x.Close(realtime.CloseReplaced, "this session is connected anew")
@@ -171,7 +179,7 @@ func (s *Server) viewRoom(ctx context.Context, x *realtime.Session, c *client, e
 		return err
 	}
 	r.follow(present, locks)
-	r.show(m, req.ID, present, locks)
+	r.show(x, m, req.ID, present, locks)
 	return nil
 }
 
@@ -231,7 +239,7 @@ type lockShown struct {
 }
 
 // show sends a session the state of the room.
-func (r *room) show(m *member, id *int64, present realtime.Present, locks []lockmgr.Lock) {
+func (r *room) show(x *realtime.Session, m *member, id *int64, present realtime.Present, locks []lockmgr.Lock) {
 	by := holders(locks)
 	view := struct {
 		Type     string        `json:"type"`
@@ -243,7 +251,7 @@ func (r *room) show(m *member, id *int64, present realtime.Present, locks []lock
 		LockedBy *person       `json:"lockedBy"`
 		CanEdit  bool          `json:"canEdit"`
 		Locks    []lockShown   `json:"locks"`
-	}{"view", id, r.topic, present.Epoch, present.Seq, []viewerShown{}, nil, m.mayEdit(by), []lockShown{}}
+	}{"view", id, r.topic, present.Epoch, present.Seq, []viewerShown{}, nil, m.mayEdit(x, by), []lockShown{}}
 	for _, v := range present.Viewers {
 		view.Viewers = append(view.Viewers, viewerShown{v.User, v.Name, editing(by, v.User)})
 	}
@@ -258,7 +266,7 @@ func (r *room) show(m *member, id *int64, present realtime.Present, locks []lock
 			view.LockedBy = &h.by
 		}
 	}
-	r.hub.Show(m.session, present.Seq, encode(view))
+	r.hub.Show(x, present.Seq, encode(view))
 }
 
 func split(resource string) (item, page string) {
@@ -276,9 +284,9 @@ func editing(locks map[string]holder, user string) bool {
 }
 
 // mayEdit is canEdit: the session's user may, and nobody else has the whole configurator.
-func (m *member) mayEdit(locks map[string]holder) bool {
+func (m *member) mayEdit(x *realtime.Session, locks map[string]holder) bool {
 	h, taken := locks[""]
-	return whoOf(m.session).Editor && (!taken || h.session == m.hash)
+	return whoOf(x).Editor && (!taken || h.session == m.hash)
 }
 
 // event is what the scripts and Saved write into the stream of a configurator.
@@ -349,7 +357,7 @@ func (r *room) tell(seq int64, n news) {
 		if m == nil {
 			return nil
 		}
-		can, i := m.mayEdit(r.locks), 0
+		can, i := m.mayEdit(x, r.locks), 0
 		if can {
 			i = 1
 		}
@@ -402,6 +410,18 @@ func (r *room) lost(m *member, item, page, why string, by *person) {
 	}
 }
 
+// lose takes locks from a session if it still has them, and tells it why. mu is held.
+func (r *room) lose(m *member, locks map[string]*held, why func(resource string) (string, *person)) {
+	for resource, h := range locks {
+		if m.held[resource] == h {
+			delete(m.held, resource)
+			item, page := split(resource)
+			reason, by := why(resource)
+			r.lost(m, item, page, reason, by)
+		}
+	}
+}
+
 // Lost says that events are missing: everybody is shown the state anew.
 func (r *room) Lost() {
 	r.mu.Lock()
@@ -433,7 +453,7 @@ func (r *room) refresh() {
 func (r *room) readAgain(ctx context.Context) error {
 	list := r.here()
 	for _, m := range list {
-		_, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, whoOf(m.session)))
+		_, err := r.srv.roster.View(ctx, r.topic, visitOf(m.x, whoOf(m.x)))
 		if err != nil && !errors.Is(err, realtime.ErrEnded) {
 			return err
 		}
@@ -447,27 +467,44 @@ func (r *room) readAgain(ctx context.Context) error {
 		return err
 	}
 	for _, m := range list {
-		if err := r.hub.Join(m.session); err != nil {
+		if err := r.hub.Join(m.x); err != nil {
 			return err
 		}
 	}
 	r.mu.Lock()
 	r.refreshing, r.following, r.locks, r.viewers = false, true, holders(locks), users(present)
 	r.srv.bus.Follow(r.topic, present.Epoch, present.Seq)
+	r.ousted = nil
+	for _, m := range list { // the events that would have told it are lost
+		maps.DeleteFunc(m.had, func(resource string, _ *held) bool { return r.locks[resource].session == m.hash })
+		r.lose(m.member, m.had, func(resource string) (string, *person) {
+			if h, taken := r.locks[resource]; taken {
+				return lockmgr.WhyTakenOver, &h.by
+			}
+			return lockmgr.WhyExpired, nil
+		})
+	}
 	r.mu.Unlock()
 	for _, m := range list {
-		r.show(m, nil, present, locks)
+		r.show(m.x, m.member, nil, present, locks)
 	}
 	return nil
 }
 
+// seen is a member as it was: who it was and what it had may change at any time.
+type seen struct {
+	*member
+	x   *realtime.Session
+	had map[string]*held
+}
+
 // here returns the members that are connected.
-func (r *room) here() (list []*member) {
+func (r *room) here() (list []seen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range r.members {
 		if !m.gone {
-			list = append(list, m)
+			list = append(list, seen{m, m.session, maps.Clone(m.held)})
 		}
 	}
 	return list

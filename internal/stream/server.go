@@ -73,6 +73,8 @@ type Server struct {
 	roster *realtime.Roster
 	pages  pages
 	quiet  quiet
+	kept   time.Duration // is for how long a map is kept that nobody looks at
+	idle   time.Duration // without an edit, a lock ends; its holder is warned at half of that
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -95,7 +97,7 @@ type client struct {
 
 // New returns a stream that takes connections. It is live from Start on. The caller owes a Stop.
 func New(d Deps) (*Server, error) {
-	s := &Server{Deps: d, maps: map[seats.EventID]*seatMap{}, rooms: map[seats.EventID]*room{}}
+	s := &Server{Deps: d, kept: mapKept, idle: idleLimit, maps: map[seats.EventID]*seatMap{}, rooms: map[seats.EventID]*room{}}
 	var err error
 	if s.Tickets, err = NewTickets(d.Key, d.Redis); err != nil {
 		return nil, err
@@ -133,20 +135,21 @@ func (s *Server) Start() {
 	}
 }
 
-// loop does something again and again until the server stops. What fails is logged, and done again.
+// loop does something again and again until the server stops. What fails is logged, and done again. It begins at once: a node that ends before
+// its first beat is nobody whose death could be noticed, and whoever was connected to it would hold seats until their time is over.
 func (s *Server) loop(every time.Duration, do func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
+		ctx, cancel := context.WithTimeout(s.ctx, callTime)
+		err := do(ctx)
+		cancel()
+		s.failed(err)
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		ctx, cancel := context.WithTimeout(s.ctx, callTime)
-		err := do(ctx)
-		cancel()
-		s.failed(err)
 	}
 }
 
@@ -200,8 +203,8 @@ func (s *Server) Stop(ctx context.Context) {
 		s.failed(s.Booking.Leave(ctx, s.Node))
 	}
 	s.cancel()
+	s.bus.Stop() // it begins what is waited for
 	s.wait.Wait()
-	s.bus.Stop()
 }
 
 // Open begins a session.
