@@ -70,6 +70,10 @@ func openCluster(address string) (redis.UniversalClient, error) {
 	opt.ClusterStateReloadInterval = clusterReload
 	opt.DisableIdentity = true
 	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	opt.NewClient = func(server *redis.Options) *redis.Client {
+		server.Dialer = dialOrDead(redis.NewDialer(server))
+		return redis.NewClient(server)
+	}
 	return redis.NewClusterClient(opt), nil
 }
 

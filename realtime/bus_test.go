@@ -116,7 +116,11 @@ func view(t *testing.T, r *realtime.Roster, topic string, i int) {
 
 func TestEventsAreHeardOnceAndInOrderWhateverTheirMessagesDo(t *testing.T) {
 	t.Parallel()
-	rdb := patient(t, dbtest.Redis(t))
+	heardInOrder(t, patient(t, dbtest.Redis(t)))
+}
+
+func heardInOrder(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
 	b := newBus(t, rdb)
 	topic := fmt.Sprint("configurator:order-", time.Now().UnixNano())
 	meta, stream, channel, _ := realtime.TopicKeys(topic)

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seatfence/db/dbtest"
+	"seatfence/internal/devstack"
 	"seatfence/realtime"
 )
 
@@ -91,31 +92,106 @@ func TestSlotThatMovesIsHeardFromItsNewMaster(t *testing.T) {
 	}
 }
 
-func TestMasterThatIsKilledIsBackForEverybody(t *testing.T) {
+func TestEventsOfAClusterAreHeardOnceAndInOrder(t *testing.T) {
 	t.Parallel()
+	heardInOrder(t, cluster(t, dbtest.OwnCluster(t).ClusterURL))
+}
+
+func TestRosterOfAClusterInAnyOrderIsWhatItsEventsTell(t *testing.T) {
+	t.Parallel()
+	rosterInAnyOrder(t, cluster(t, dbtest.OwnCluster(t).ClusterURL))
+}
+
+func TestMessagesWithoutOrderAreHeardFromTheNewMasterOfTheirSlot(t *testing.T) {
+	t.Parallel()
+	rdb := cluster(t, dbtest.OwnCluster(t).ClusterURL)
+	b, e, topic := newBus(t, rdb), &ear{}, "event:moves"
+	b.Listen(topic, false, e)
+	heardAfter := func(before int) func() bool {
+		return func() bool {
+			_ = b.Publish(t.Context(), topic, "e", 1, []byte(`[]`))
+			n, _ := e.heard()
+			return n > before
+		}
+	}
+	until(t, 5*time.Second, "a message", heardAfter(0))
+	meta, _, _, _ := realtime.TopicKeys(topic)
+	moveSlot(t, rdb, meta)
+	moved := time.Now()
+	before, _ := e.heard()
+	until(t, time.Until(moved.Add(5*time.Second)), "a message after the move", heardAfter(before))
+	if _, lost := e.heard(); lost == 0 {
+		t.Error("the listener was not told that messages may be missing")
+	}
+}
+
+func TestMasterThatWasAwayIsHeardFiveSecondsAfter(t *testing.T) {
+	t.Parallel()
+	for what, away := range map[string]func(*devstack.Process) error{
+		"black hole": func(p *devstack.Process) error {
+			if err := p.Pause(); err != nil {
+				return err
+			}
+			time.Sleep(6 * time.Second) // longer than the bus and the other masters wait for a sign of life
+			return p.Resume()
+		},
+		"killed": func(p *devstack.Process) error {
+			if err := p.Kill(); err != nil {
+				return err
+			}
+			return p.Restart(context.Background())
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			masterAway(t, away)
+		})
+	}
+}
+
+// masterAway wants all topics, of all masters, heard within five seconds of the return of one.
+func masterAway(t *testing.T, away func(*devstack.Process) error) {
+	t.Helper()
 	srv := dbtest.OwnCluster(t)
 	rdb := cluster(t, srv.ClusterURL)
 	b := newBus(t, rdb)
-	ears, rosters := map[string]*ear{}, map[string]*realtime.Roster{}
-	for i := range 12 {
-		topic := fmt.Sprint("configurator:killed-", i)
-		rosters[topic], ears[topic], _ = followed(t, rdb, b, topic)
+	type watched struct {
+		roster *realtime.Roster
+		ear    *ear
+		before int
 	}
-	must(t, srv.Cluster[1].Kill())
-	must(t, srv.Cluster[1].Restart(t.Context()))
-	back := time.Now()
-	for topic, e := range ears {
-		until(t, time.Until(back.Add(6*time.Second)), topic+" is heard again", func() bool {
-			if _, err := rosters[topic].View(t.Context(), topic, visit(int(time.Now().UnixNano()%1e9))); err != nil {
-				return false
+	all := map[string]*watched{}
+	for i := range 16 {
+		topic := fmt.Sprint("configurator:away-", i)
+		r, e, _ := followed(t, rdb, b, topic)
+		view(t, r, topic, 0)
+		until(t, 5*time.Second, topic+" is heard", func() bool { n, _ := e.heard(); return n == 1 })
+		all[topic] = &watched{roster: r, ear: e}
+	}
+	must(t, away(srv.Cluster[1]))
+	back, next := time.Now(), 1
+	for _, w := range all {
+		w.before, _ = w.ear.heard()
+	}
+	for len(all) > 0 {
+		for topic, w := range all {
+			n, lost := w.ear.heard()
+			if n > w.before {
+				delete(all, topic)
+				continue
 			}
-			if _, lost := e.heard(); lost > 0 {
-				if now, err := rosters[topic].Viewers(t.Context(), topic); err == nil {
+			if lost > 0 { // as its owner does: read what there is, and go on from there
+				if now, err := w.roster.Viewers(t.Context(), topic); err == nil {
 					b.Follow(topic, now.Epoch, now.Seq)
 				}
 			}
-			n, _ := e.heard()
-			return n > 0
-		})
+			next++
+			_, _ = w.roster.View(t.Context(), topic, visit(next)) // refused while the cluster finds itself
+		}
+		if took := time.Since(back); took > 5*time.Second {
+			t.Fatalf("%d topics are not heard %v after", len(all), took)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
+	t.Logf("all heard %v after", time.Since(back))
 }

@@ -146,9 +146,13 @@ func TestWhatComesLateOfAnOldGenerationChangesNothing(t *testing.T) {
 // Sessions come, go, move and die in any order; what a client shows is what there is, and in the end nothing is left.
 func TestRosterOfAnyOrderIsWhatItsEventsTell(t *testing.T) {
 	t.Parallel()
+	rosterInAnyOrder(t, patient(t, dbtest.Redis(t)))
+}
+
+func rosterInAnyOrder(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	rdb := patient(t, dbtest.Redis(t))
 	b := newBus(t, rdb)
 	topic := fmt.Sprint("configurator:any-", seed)
 	r := realtime.NewRosterFor(rdb, "n1", 300*time.Millisecond, 100*time.Millisecond)
@@ -200,7 +204,7 @@ func TestRosterOfAnyOrderIsWhatItsEventsTell(t *testing.T) {
 	rosterForgets(t, r, rdb, topic)
 }
 
-func rosterForgets(t *testing.T, r *realtime.Roster, rdb *redis.Client, topic string) {
+func rosterForgets(t *testing.T, r *realtime.Roster, rdb redis.UniversalClient, topic string) {
 	t.Helper()
 	_, _, _, prefix := realtime.TopicKeys(topic)
 	for _, key := range rdb.ZRange(t.Context(), prefix+":pr:due", 0, -1).Val() { // what is left are records of the closed
