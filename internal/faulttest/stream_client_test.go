@@ -34,6 +34,8 @@ type tab struct {
 	news    []heard
 	drained chan time.Duration // when the server asks it to go
 	closed  chan struct{}
+	ended   error           // why
+	anew    map[string]bool // configurators that were shown again without being asked for
 	fence   int64
 }
 
@@ -86,7 +88,7 @@ type said struct {
 }
 
 func (c *client) tab() *tab {
-	return &tab{client: c, answers: map[int64]chan said{}, rooms: map[string]*shown{}, maps: map[string]*seatsShown{}}
+	return &tab{client: c, answers: map[int64]chan said{}, rooms: map[string]*shown{}, maps: map[string]*seatsShown{}, anew: map[string]bool{}}
 }
 
 // connect opens the stream of a server, with the session that the tab had before.
@@ -134,6 +136,9 @@ func (b *tab) read(conn *websocket.Conn, closed chan struct{}) {
 		var s said
 		if err := conn.ReadJSON(&s); err != nil {
 			_ = conn.Close()
+			b.mu.Lock()
+			b.ended = err
+			b.mu.Unlock()
 			return
 		}
 		b.hear(s)
@@ -164,7 +169,7 @@ func (b *tab) hear(s said) {
 		for _, l := range s.Locks {
 			r.locks[l.Item+"/"+l.Page] = l.By.User
 		}
-		b.rooms[s.Resource] = r
+		b.rooms[s.Resource], b.anew[s.Resource] = r, b.anew[s.Resource] || s.ID == 0
 	case "viewer-joined", "viewer-left", "lock-acquired", "lock-released", "lock-detached", "lock-attached", "lock-lost", "saved":
 		b.news = append(b.news, heard{s, time.Now()})
 		if r := b.rooms[s.Resource]; r != nil && s.Seq > r.seq {
@@ -326,7 +331,7 @@ func (b *tab) room(resource string) string {
 	if r == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("%d people and the locks %v at %d", len(r.viewers), r.locks, r.seq)
+	return fmt.Sprintf("%d people and %d locks at %d, anew %v, connection %v", len(r.viewers), len(r.locks), r.seq, b.anew[resource], b.ended)
 }
 
 func (b *tab) seat(resource string, id seats.ID) int {
@@ -362,4 +367,16 @@ func (b *tab) heard(kind, why string) map[string]time.Time {
 		}
 	}
 	return found
+}
+
+// again returns the configurators that the tab was shown without asking.
+func (b *tab) again() (rooms []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for room, anew := range b.anew {
+		if anew {
+			rooms = append(rooms, room)
+		}
+	}
+	return rooms
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,11 @@ func killNode(t *testing.T, size crowd) {
 		return watcher.count(live) == size.buyers+3 && watcher.seat(live, seatOf(holds)) == 1 && w.shown(watcher, len(w.editors), true)
 	})
 
+	for _, watcher := range w.watchers {
+		watcher.mu.Lock()
+		clear(watcher.anew)
+		watcher.mu.Unlock()
+	}
 	a.kill()
 	killed := time.Now()
 	late := func(d time.Duration) time.Time { return killed.Add(d) }
@@ -99,6 +105,11 @@ func killNode(t *testing.T, size crowd) {
 	})
 	t.Logf("after a node's end with %d people: a sale on every map after %v, all free after %v, the grace of holds begun after %v",
 		size.editors+size.named+size.buyers, sold.Round(time.Millisecond), free.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
+	for _, watcher := range w.watchers {
+		if again := watcher.again(); len(again) > 0 {
+			t.Logf("a watcher was shown %v anew", again)
+		}
+	}
 	w.others(t, c, s.editors(t, 1))
 	for i, e := range w.editors[:w.back] {
 		if status := e.save(t, c, w.pages[i]); status != http.StatusOK {
@@ -130,7 +141,8 @@ func (w *witness) shown(watcher *tab, editors int, all bool) bool {
 	return true
 }
 
-// told reports whether a watcher has heard of the end of each lock and of each person, and of no other.
+// told reports whether a watcher has heard of the end of each lock and of each person, and of no other. Where it did not keep up it was shown
+// the state instead.
 func (w *witness) told(watcher *tab) bool {
 	released, left := map[string]bool{}, map[string]bool{}
 	for i, e := range w.editors[w.back:] {
@@ -140,7 +152,20 @@ func (w *witness) told(watcher *tab) bool {
 	for i, n := range w.named {
 		left["configurator:"+w.events[i%len(w.events)]+" "+n.name] = true
 	}
-	return maps.Equal(of(watcher.heard("lock-released", "expired")), released) && maps.Equal(of(watcher.heard("viewer-left", "")), left)
+	return maps.Equal(watcher.told("lock-released", "expired", released), released) && maps.Equal(watcher.told("viewer-left", "", left), left)
+}
+
+// told is what a tab has heard of, and what it need not have heard of because it was shown the configurator anew.
+func (b *tab) told(kind, why string, all map[string]bool) map[string]bool {
+	heard := of(b.heard(kind, why))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for what := range all {
+		if room, _, _ := strings.Cut(what, " "); b.anew[room] {
+			heard[what] = true
+		}
+	}
+	return heard
 }
 
 func of(times map[string]time.Time) map[string]bool {
