@@ -78,6 +78,11 @@ func killNode(t *testing.T, size crowd) {
 		return watcher.count(live) == size.buyers+3 && watcher.seat(live, seatOf(holds)) == 1 && w.shown(watcher, len(w.editors), true)
 	})
 
+	for _, watcher := range w.watchers {
+		watcher.mu.Lock()
+		clear(watcher.anew)
+		watcher.mu.Unlock()
+	}
 	a.kill()
 	killed := time.Now()
 	late := func(d time.Duration) time.Time { return killed.Add(d) }
@@ -101,8 +106,8 @@ func killNode(t *testing.T, size crowd) {
 	t.Logf("after a node's end with %d people: a sale on every map after %v, all free after %v, the grace of holds begun after %v",
 		size.editors+size.named+size.buyers, sold.Round(time.Millisecond), free.Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
 	for _, watcher := range w.watchers {
-		if len(watcher.again()) > 0 {
-			t.Logf("a watcher was shown %v anew", watcher.again())
+		if again := watcher.again(); len(again) > 0 {
+			t.Logf("a watcher was shown %v anew", again)
 		}
 	}
 	w.others(t, c, s.editors(t, 1))
