@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"seatfence/realtime"
 )
 
 // Each of these begins with the number of a way in which locks and presence that are told over sockets usually lose.
@@ -32,6 +34,33 @@ func Test16FreeLockIsHeardOfWhoeverLosesTheMessage(t *testing.T) {
 	}
 	if omar.gaps > 0 {
 		t.Errorf("%d events are missing or came twice", omar.gaps)
+	}
+}
+
+func Test16LockThatWasTakenWhileAllEventsWereLostIsTold(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	lena, omar := s.node(nil).tab("Lena", ""), s.node(nil).tab("Omar", "")
+	lena.view()
+	omar.view()
+	fence := lena.mustLock("1/seats", false)
+	rdb := s.client()
+	_, events, _, _ := realtime.TopicKeys(s.room())
+	for range 3 {
+		lena.mustLock("1/details", false)
+		must(t, rdb.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+		omar.mustLock("1/details", true)
+		must(t, rdb.Del(t.Context(), events).Err())
+		if f := lena.hears("lock-lost", "1/details"); f.Why != "taken-over" || f.By == nil || f.By.Name != "Omar" {
+			t.Errorf("Lena is told %v", f)
+		}
+		omar.unlock("1/details")
+	}
+	if again := lena.mustLock("1/seats", false); again != fence {
+		t.Errorf("the lock that nobody took has fence %d, and had %d", again, fence)
+	}
+	if lena.ever("lock-lost", "1/seats") {
+		t.Error("a lock that nobody took was told as lost")
 	}
 }
 
