@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	busReceive = 250 * time.Millisecond // a wait for messages, between looks at the clock
+	busReceive = 100 * time.Millisecond // a wait for messages, between looks at the clock and at who listens
 	busPing    = time.Second            // between probes of a silent connection
 	busSilent  = 3 * time.Second        // without an answer: the connection is dead, whatever it says
 	busTops    = 2 * time.Second        // between looks for events that were lost without a trace
@@ -124,7 +124,6 @@ type partition struct {
 
 	mu      sync.Mutex
 	topics  map[string]*hearing // by their channel
-	conn    *redis.PubSub       // nil while there is none
 	running bool
 	stopped bool
 }
@@ -153,9 +152,6 @@ func (p *partition) add(topic string, ordered bool, l Listener) {
 		return
 	}
 	p.topics[channel] = &hearing{topic: topic, ordered: ordered, listener: l}
-	if p.conn != nil {
-		_ = p.conn.SSubscribe(p.bus.ctx, channel) // an error ends the connection, and a new one has all channels
-	}
 	if !p.running {
 		p.running = true
 		p.bus.wait.Go(p.run)
@@ -176,9 +172,6 @@ func (p *partition) remove(topic string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.topics, channel)
-	if p.conn != nil {
-		_ = p.conn.SUnsubscribe(p.bus.ctx, channel)
-	}
 }
 
 // run connects, and connects again, until nobody listens any more or the bus stops.
@@ -191,19 +184,10 @@ func (p *partition) run() {
 			p.mu.Unlock()
 			return
 		}
-		channels := make([]string, 0, len(p.topics))
-		for channel := range p.topics {
-			channels = append(channels, channel)
-		}
-		p.conn = p.bus.rdb.SSubscribe(p.bus.ctx, channels...)
-		conn := p.conn
 		p.mu.Unlock()
-
+		conn := p.bus.rdb.SSubscribe(p.bus.ctx) // it connects with its first channel, to the server that has its slot
 		began := time.Now()
 		err := p.listen(conn)
-		p.mu.Lock()
-		p.conn = nil
-		p.mu.Unlock()
 		_ = conn.Close()
 		if p.bus.ctx.Err() == nil && err != nil {
 			p.bus.log.Warn("connection of the stream's bus ended", "error", err)
@@ -232,9 +216,13 @@ var (
 // listen hears of a connection until it ends, or nobody listens any more (nil).
 func (p *partition) listen(conn *redis.PubSub) error {
 	heard, pinged, looked := time.Now(), time.Now(), time.Time{}
+	channels := map[string]bool{}
 	for {
 		if p.bus.ctx.Err() != nil || p.idle() {
 			return nil
+		}
+		if err := p.subscribe(conn, channels); err != nil {
+			return err
 		}
 		message, err := conn.ReceiveTimeout(p.bus.ctx, busReceive)
 		now := time.Now()
@@ -266,6 +254,41 @@ func (p *partition) listen(conn *redis.PubSub) error {
 	}
 }
 
+// subscribe brings the channels of a connection in line with who listens now. It is done here alone, without the lock: Redis may take seconds, and
+// who begins to listen has others waiting behind them.
+func (p *partition) subscribe(conn *redis.PubSub, channels map[string]bool) error {
+	var come, gone []string
+	p.mu.Lock()
+	for channel := range p.topics {
+		if !channels[channel] {
+			come = append(come, channel)
+		}
+	}
+	for channel := range channels {
+		if p.topics[channel] == nil {
+			gone = append(gone, channel)
+		}
+	}
+	p.mu.Unlock()
+	if len(come) > 0 {
+		if err := conn.SSubscribe(p.bus.ctx, come...); err != nil {
+			return err
+		}
+	}
+	if len(gone) > 0 {
+		if err := conn.SUnsubscribe(p.bus.ctx, gone...); err != nil {
+			return err
+		}
+	}
+	for _, channel := range come {
+		channels[channel] = true
+	}
+	for _, channel := range gone {
+		delete(channels, channel)
+	}
+	return nil
+}
+
 func (p *partition) idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -286,9 +309,14 @@ func (p *partition) handle(message any) error {
 	switch m := message.(type) {
 	case *redis.Subscription:
 		p.mu.Lock()
-		defer p.mu.Unlock()
-		if m.Kind == "sunsubscribe" && p.topics[m.Channel] != nil {
+		s := p.topics[m.Channel]
+		p.mu.Unlock()
+		switch {
+		case s == nil:
+		case m.Kind == "sunsubscribe":
 			return errBusMoved // its slot is another server's now
+		case s.ordered:
+			p.repair(s) // what was published before the channel was open
 		}
 	case *redis.Message:
 		p.mu.Lock()
