@@ -16,6 +16,7 @@ type Room struct {
 type member struct {
 	session *Session
 	shown   bool
+	seq     int64      // of the state that it was shown
 	held    []numbered // until it is shown
 }
 
@@ -63,7 +64,7 @@ func (r *Room) Show(s *Session, seq int64, state []byte) {
 			s.Send(h.message)
 		}
 	}
-	m.shown, m.held = true, nil
+	m.shown, m.seq, m.held = true, seq, nil
 }
 
 // Send sends everybody what message makes for them; nil is nothing. It is called with the room locked.
@@ -73,7 +74,7 @@ func (r *Room) Send(seq int64, message func(*Session) []byte) {
 	for _, m := range r.members {
 		text := message(m.session)
 		switch {
-		case text == nil:
+		case text == nil, m.shown && seq <= m.seq: // it is in the state already
 		case m.shown:
 			m.session.Send(text)
 		case len(m.held) == maxHeld:

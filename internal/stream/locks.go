@@ -1,11 +1,15 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"seatfence/booking"
 	"seatfence/lockmgr"
 	"seatfence/realtime"
 )
@@ -24,15 +28,14 @@ func (r *room) lock(ctx context.Context, x *realtime.Session, t target, req requ
 		r.locked(x, t, req, covered)
 		return nil
 	}
-	for resource, h := range own { // the whole has them all
-		if _, err := r.srv.edits.Release(ctx, r.topic, resource, x.ID, h.token); err != nil {
-			return err
-		}
-	}
 	lock, err := r.srv.edits.Acquire(ctx, r.topic, t.resource, sessionOf(x, who), req.TakeOver)
 	if errors.Is(err, lockmgr.ErrSessionClosed) {
 		x.Close(realtime.CloseReplaced, "this session is connected anew")
 		return nil
+	}
+	if err == nil && !whoOf(x).Editor { // since the question, and perhaps before there was a lock to revoke
+		_, err = r.srv.edits.Release(ctx, r.topic, t.resource, x.ID, lock.Token)
+		err = cmp.Or(err, booking.ErrForbidden)
 	}
 	if err != nil {
 		return err
@@ -51,13 +54,14 @@ func (r *room) lock(ctx context.Context, x *realtime.Session, t target, req requ
 	r.mu.Lock()
 	m.held[t.resource] = &held{token: lock.Token, fence: fence, active: time.Now()}
 	r.mu.Unlock()
+	r.drop(ctx, x, m, own)
 	r.locked(x, t, req, fence)
 	return nil
 }
 
 // before returns the session's member, the fence of the whole configurator if it has that and asks for a part, and the parts that it has if it
 // asks for the whole.
-func (r *room) before(x *realtime.Session, t target) (m *member, covered int64, own map[string]held) {
+func (r *room) before(x *realtime.Session, t target) (m *member, covered int64, own map[string]*held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m = r.members[x.ID]; m == nil {
@@ -66,16 +70,26 @@ func (r *room) before(x *realtime.Session, t target) (m *member, covered int64, 
 	if whole := m.held[""]; whole != nil && t.resource != "" {
 		return m, whole.fence, nil
 	}
-	own = map[string]held{}
+	own = map[string]*held{}
 	if t.resource == "" {
 		for resource, h := range m.held {
 			if resource != "" {
-				own[resource] = *h
-				delete(m.held, resource)
+				own[resource] = h
 			}
 		}
 	}
 	return m, 0, own
+}
+
+// drop gives the parts back of a session that has got the whole, which has them all. One that stays ends with its session.
+func (r *room) drop(ctx context.Context, x *realtime.Session, m *member, parts map[string]*held) {
+	for resource, h := range parts {
+		r.mu.Lock()
+		delete(m.held, resource)
+		r.mu.Unlock()
+		_, err := r.srv.edits.Release(ctx, r.topic, resource, x.ID, h.token)
+		r.srv.failed(err)
+	}
 }
 
 // fenceOf returns the fence of a lock that the session had already; 0 if it is a new one.
@@ -147,7 +161,7 @@ func (s *Server) sweep(ctx context.Context) error {
 		if !due {
 			continue
 		}
-		next, err := s.edits.Sweep(ctx, r.topic, idleLimit)
+		next, err := s.edits.Sweep(ctx, r.topic, s.idle)
 		if err == nil {
 			_, err = s.roster.Renew(ctx, r.topic, nil)
 		}
@@ -172,7 +186,7 @@ func (r *room) warnIdle(now time.Time) {
 	defer r.mu.Unlock()
 	for _, m := range r.members {
 		for resource, h := range m.held {
-			if m.gone || h.warned || now.Sub(h.active) < idleWarn {
+			if m.gone || h.warned || now.Sub(h.active) < r.srv.idle/2 {
 				continue
 			}
 			h.warned = true
@@ -183,7 +197,7 @@ func (r *room) warnIdle(now time.Time) {
 				Item     string  `json:"item"`
 				Page     string  `json:"page"`
 				Seconds  float64 `json:"seconds"`
-			}{"idle-warning", r.topic, item, page, (idleLimit - now.Sub(h.active)).Round(time.Second).Seconds()})
+			}{"idle-warning", r.topic, item, page, (r.srv.idle - now.Sub(h.active)).Round(time.Second).Seconds()})
 		}
 	}
 }
@@ -202,16 +216,16 @@ func (s *Server) renew(ctx context.Context) error {
 func (r *room) renew(ctx context.Context) error {
 	var refs []lockmgr.SessionRef
 	var visits []realtime.Visit
-	byID := map[string]*member{}
+	had := map[string]map[string]*held{}
 	r.mu.Lock()
 	for id, m := range r.members {
 		if m.gone {
 			continue
 		}
-		byID[id] = m
 		visits = append(visits, visitOf(m.session, whoOf(m.session)))
 		if len(m.held) > 0 {
 			refs = append(refs, lockmgr.SessionRef{ID: id, Gen: m.session.Gen})
+			had[id] = maps.Clone(m.held)
 		}
 	}
 	r.mu.Unlock()
@@ -225,44 +239,46 @@ func (r *room) renew(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, id := range lost {
-		r.mu.Lock()
-		m := byID[id]
-		for resource := range m.held {
-			item, page := split(resource)
-			r.lost(m, item, page, lockmgr.WhyExpired, nil)
+	r.mu.Lock()
+	for _, ref := range refs {
+		// What a session has got since, or has kept as a newer generation, is not meant.
+		if m := r.members[ref.ID]; m != nil && !m.gone && m.session.Gen == ref.Gen && slices.Contains(lost, ref.ID) {
+			r.lose(m, had[ref.ID], func(string) (string, *person) { return lockmgr.WhyExpired, nil })
 		}
-		m.held = map[string]*held{}
-		r.mu.Unlock()
 	}
+	r.mu.Unlock()
 	missing, err := r.srv.roster.Renew(ctx, r.topic, visits)
 	if err != nil {
 		return err
 	}
-	for _, id := range missing {
-		m := byID[id]
-		if _, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, whoOf(m.session))); err != nil && !errors.Is(err, realtime.ErrEnded) {
+	for _, v := range visits {
+		if !slices.Contains(missing, v.ID) {
+			continue
+		}
+		if _, err := r.srv.roster.View(ctx, r.topic, v); err != nil && !errors.Is(err, realtime.ErrEnded) {
 			return err
 		}
 	}
 	return nil
 }
 
-// changed notes what somebody may now, and takes the locks of those who may not edit any more.
+// changed notes what somebody may now, and takes the locks of those who may not edit any more. Who may not know of an event any more that they
+// look at has to go.
 func (s *Server) changed(ctx context.Context, x *realtime.Session, before *Who, who Who) {
 	x.Principal.Data.(*identity).Store(&who)
-	if before.Editor == who.Editor {
-		return
-	}
 	for _, r := range s.openRooms() {
 		r.mu.Lock()
 		m := r.members[x.ID]
-		if m != nil {
-			can := m.mayEdit(r.locks)
+		if m != nil && before.Editor != who.Editor {
+			can := m.mayEdit(x, r.locks)
 			x.SendJSON(news{Type: "can-edit", Resource: r.topic, CanEdit: &can})
 		}
 		r.mu.Unlock()
-		if m != nil && !who.Editor {
+		switch {
+		case m == nil:
+		case who.Caller.Events != nil && !slices.Contains(who.Caller.Events, r.event):
+			x.Close(realtime.CloseForbidden, "this event is not yours any more")
+		case before.Editor && !who.Editor:
 			s.failed(s.edits.Revoke(ctx, r.topic, who.ID))
 		}
 	}

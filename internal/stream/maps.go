@@ -65,7 +65,21 @@ func (s *Server) openMap(ctx context.Context, event seats.EventID) (*seatMap, er
 	if epoch, _ := m.board.Position(); epoch != "" {
 		return m, nil
 	}
-	return m, m.mend(ctx)
+	err := m.mend(ctx)
+	if errors.Is(err, booking.ErrNotFound) {
+		s.closeMap(m) // whoever asks for what there is not may ask for much
+	}
+	return m, err
+}
+
+func (s *Server) closeMap(m *seatMap) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.maps[m.event] == m && m.board.Members() == 0 {
+		delete(s.maps, m.event)
+		s.bus.Mute(m.topic)
+		m.board.Close()
+	}
 }
 
 // closeMaps forgets the maps that nobody has looked at for a while.
@@ -76,7 +90,7 @@ func (s *Server) closeMaps() {
 		switch {
 		case m.board.Members() > 0:
 			m.used = time.Now()
-		case time.Since(m.used) > mapKept:
+		case time.Since(m.used) > s.kept:
 			delete(s.maps, event)
 			s.bus.Mute(m.topic)
 			m.board.Close()

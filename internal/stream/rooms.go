@@ -2,9 +2,7 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +14,7 @@ import (
 )
 
 const (
-	idleLimit = 10 * time.Minute // without an edit, a lock ends
-	idleWarn  = idleLimit / 2    // then its holder is warned
+	idleLimit = 10 * time.Minute // without an edit
 	sweepMost = time.Second      // between sweeps of a room, whatever they promise
 	againWait = 500 * time.Millisecond
 	roomKept  = 10 * time.Second // is for how long a room is kept that nobody is in
@@ -53,9 +50,10 @@ type member struct {
 
 // held is a lock that a session has, as far as this node knows.
 type held struct {
-	token, fence int64
-	active       time.Time
-	warned       bool
+	token  int64
+	fence  int64 // 0: to be taken when it is asked for again
+	active time.Time
+	warned bool
 }
 
 // holder is whose lock it is.
@@ -89,6 +87,11 @@ func (s *Server) openRoom(event seats.EventID, x *realtime.Session) (*room, *mem
 	if m == nil {
 		m = &member{hash: lockmgr.SessionHash(x.ID), held: map[string]*held{}}
 		r.members[x.ID] = m
+	}
+	if m.session != nil && m.session.Gen != x.Gen {
+		for _, h := range m.held {
+			h.fence = 0 // in between the session may have been on another node, and have got a newer one
+		}
 	}
 	m.session, m.gone = x, false
 	return r, m
@@ -144,11 +147,13 @@ func (s *Server) viewRoom(ctx context.Context, x *realtime.Session, c *client, e
 		return realtime.ErrTooMany
 	}
 	r, m := s.openRoom(event, x)
-	c.rooms[event] = r
-	x.Watch(true)
 	if err := r.hub.Join(x); err != nil {
+		r.left(x)
+		delete(c.rooms, event)
 		return err
 	}
+	c.rooms[event] = r
+	x.Watch(true)
 	own, err := s.edits.Attach(ctx, r.topic, sessionOf(x, who))
 	if errors.Is(err, lockmgr.ErrSessionClosed) {
 		x.Close(realtime.CloseReplaced, "this session is connected anew")
@@ -171,7 +176,7 @@ func (s *Server) viewRoom(ctx context.Context, x *realtime.Session, c *client, e
 		return err
 	}
 	r.follow(present, locks)
-	r.show(m, req.ID, present, locks)
+	r.show(x, m, req.ID, present, locks)
 	return nil
 }
 
@@ -231,7 +236,7 @@ type lockShown struct {
 }
 
 // show sends a session the state of the room.
-func (r *room) show(m *member, id *int64, present realtime.Present, locks []lockmgr.Lock) {
+func (r *room) show(x *realtime.Session, m *member, id *int64, present realtime.Present, locks []lockmgr.Lock) {
 	by := holders(locks)
 	view := struct {
 		Type     string        `json:"type"`
@@ -243,7 +248,7 @@ func (r *room) show(m *member, id *int64, present realtime.Present, locks []lock
 		LockedBy *person       `json:"lockedBy"`
 		CanEdit  bool          `json:"canEdit"`
 		Locks    []lockShown   `json:"locks"`
-	}{"view", id, r.topic, present.Epoch, present.Seq, []viewerShown{}, nil, m.mayEdit(by), []lockShown{}}
+	}{"view", id, r.topic, present.Epoch, present.Seq, []viewerShown{}, nil, m.mayEdit(x, by), []lockShown{}}
 	for _, v := range present.Viewers {
 		view.Viewers = append(view.Viewers, viewerShown{v.User, v.Name, editing(by, v.User)})
 	}
@@ -258,7 +263,7 @@ func (r *room) show(m *member, id *int64, present realtime.Present, locks []lock
 			view.LockedBy = &h.by
 		}
 	}
-	r.hub.Show(m.session, present.Seq, encode(view))
+	r.hub.Show(x, present.Seq, encode(view))
 }
 
 func split(resource string) (item, page string) {
@@ -276,201 +281,9 @@ func editing(locks map[string]holder, user string) bool {
 }
 
 // mayEdit is canEdit: the session's user may, and nobody else has the whole configurator.
-func (m *member) mayEdit(locks map[string]holder) bool {
+func (m *member) mayEdit(x *realtime.Session, locks map[string]holder) bool {
 	h, taken := locks[""]
-	return whoOf(m.session).Editor && (!taken || h.session == m.hash)
-}
-
-// event is what the scripts and Saved write into the stream of a configurator.
-type event struct {
-	Type     string `json:"type"`
-	Resource struct {
-		Item string `json:"item"`
-		Page string `json:"page"`
-	} `json:"resource"`
-	By       *person      `json:"by"`
-	Session  string       `json:"session_hash"`
-	Why      string       `json:"why"`
-	Viewer   *viewerShown `json:"viewer"`
-	Revision int64        `json:"revision"`
-}
-
-// news is an event as the clients get it.
-type news struct {
-	Type     string       `json:"type"`
-	Resource string       `json:"resource"`
-	Epoch    string       `json:"epoch,omitempty"`
-	Seq      int64        `json:"seq,omitempty"`
-	Viewer   *viewerShown `json:"viewer,omitempty"`
-	Item     *string      `json:"item,omitempty"`
-	Page     *string      `json:"page,omitempty"`
-	By       *person      `json:"by,omitempty"`
-	Why      string       `json:"why,omitempty"`
-	Revision int64        `json:"revision,omitempty"`
-	CanEdit  *bool        `json:"canEdit,omitempty"`
-	Fence    int64        `json:"fence,omitempty"`
-}
-
-// Message tells everybody in the room an event, in its turn.
-func (r *room) Message(epoch string, seq int64, data json.RawMessage) {
-	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
-		r.srv.failed(fmt.Errorf("event of a configurator: %w", err))
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := news{Type: e.Type, Resource: r.topic, Epoch: epoch, Seq: seq, Viewer: e.Viewer, By: e.By, Why: e.Why, Revision: e.Revision}
-	if e.Viewer != nil {
-		e.Viewer.Editing = editing(r.locks, e.Viewer.User)
-		if e.Type == "viewer-left" {
-			delete(r.viewers, e.Viewer.User)
-		} else {
-			r.viewers[e.Viewer.User] = true
-		}
-		r.hub.Send(seq, func(*realtime.Session) []byte { return encode(n) })
-		return
-	}
-	n.Item, n.Page = &e.Resource.Item, &e.Resource.Page
-	before := e.By != nil && editing(r.locks, e.By.User)
-	r.hear(e)
-	r.tell(seq, n)
-	if e.By != nil && r.viewers[e.By.User] && before != editing(r.locks, e.By.User) {
-		changed := encode(news{Type: "viewer-changed", Resource: r.topic, Viewer: &viewerShown{e.By.User, e.By.Name, !before}})
-		r.hub.Send(seq, func(*realtime.Session) []byte { return changed })
-	}
-}
-
-// tell sends news, each member with its own canEdit. mu is held.
-func (r *room) tell(seq int64, n news) {
-	var texts [2][]byte
-	r.hub.Send(seq, func(x *realtime.Session) []byte {
-		m := r.members[x.ID]
-		if m == nil {
-			return nil
-		}
-		can, i := m.mayEdit(r.locks), 0
-		if can {
-			i = 1
-		}
-		if texts[i] == nil {
-			n.CanEdit = &can
-			texts[i] = encode(n)
-		}
-		return texts[i]
-	})
-}
-
-// hear notes what an event says of locks, and tells those of this node who have lost theirs. mu is held.
-func (r *room) hear(e event) {
-	resource := ""
-	if e.Resource.Page != "" {
-		resource = e.Resource.Item + "/" + e.Resource.Page
-	}
-	switch e.Type {
-	case "lock-acquired":
-		r.locks[resource] = holder{session: e.Session, by: *e.By}
-		for _, o := range r.ousted {
-			r.lost(o.member, o.item, o.page, lockmgr.WhyTakenOver, e.By)
-		}
-		r.ousted = nil
-	case "lock-detached", "lock-attached":
-		if h, ok := r.locks[resource]; ok {
-			h.detached = e.Type == "lock-detached"
-			r.locks[resource] = h
-		}
-	case "lock-released":
-		delete(r.locks, resource)
-		for _, m := range r.members {
-			if m.hash != e.Session || m.held[resource] == nil || e.Why == lockmgr.WhyUnlocked {
-				continue
-			}
-			delete(m.held, resource)
-			if e.Why == lockmgr.WhyTakenOver {
-				r.ousted = append(r.ousted, ousted{m, resource, e.Resource.Item, e.Resource.Page})
-			} else {
-				r.lost(m, e.Resource.Item, e.Resource.Page, e.Why, nil)
-			}
-		}
-	}
-}
-
-// lost tells a session that a lock of its is gone.
-func (r *room) lost(m *member, item, page, why string, by *person) {
-	if !m.gone {
-		m.session.SendJSON(news{Type: "lock-lost", Resource: r.topic, Item: &item, Page: &page, Why: why, By: by})
-	}
-}
-
-// Lost says that events are missing: everybody is shown the state anew.
-func (r *room) Lost() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.refreshing {
-		return
-	}
-	r.refreshing, r.following = true, false
-	r.srv.wait.Go(r.refresh)
-}
-
-// refresh reads the room's state until it has it, and shows it to all.
-func (r *room) refresh() {
-	for r.srv.ctx.Err() == nil {
-		ctx, cancel := context.WithTimeout(r.srv.ctx, callTime)
-		err := r.readAgain(ctx)
-		cancel()
-		r.srv.failed(err)
-		if err == nil {
-			return
-		}
-		select {
-		case <-time.After(againWait):
-		case <-r.srv.ctx.Done():
-		}
-	}
-}
-
-func (r *room) readAgain(ctx context.Context) error {
-	list := r.here()
-	for _, m := range list {
-		_, err := r.srv.roster.View(ctx, r.topic, visitOf(m.session, whoOf(m.session)))
-		if err != nil && !errors.Is(err, realtime.ErrEnded) {
-			return err
-		}
-	}
-	present, err := r.srv.roster.Viewers(ctx, r.topic)
-	if err != nil {
-		return err
-	}
-	locks, _, _, err := r.srv.edits.Locks(ctx, r.topic)
-	if err != nil {
-		return err
-	}
-	for _, m := range list {
-		if err := r.hub.Join(m.session); err != nil {
-			return err
-		}
-	}
-	r.mu.Lock()
-	r.refreshing, r.following, r.locks, r.viewers = false, true, holders(locks), users(present)
-	r.srv.bus.Follow(r.topic, present.Epoch, present.Seq)
-	r.mu.Unlock()
-	for _, m := range list {
-		r.show(m, nil, present, locks)
-	}
-	return nil
-}
-
-// here returns the members that are connected.
-func (r *room) here() (list []*member) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range r.members {
-		if !m.gone {
-			list = append(list, m)
-		}
-	}
-	return list
+	return whoOf(x).Editor && (!taken || h.session == m.hash)
 }
 
 // detached says that a session's connection is gone. It keeps its locks for the grace.

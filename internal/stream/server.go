@@ -73,6 +73,8 @@ type Server struct {
 	roster *realtime.Roster
 	pages  pages
 	quiet  quiet
+	kept   time.Duration // is for how long a map is kept that nobody looks at
+	idle   time.Duration // without an edit, a lock ends; its holder is warned at half of that
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -95,7 +97,7 @@ type client struct {
 
 // New returns a stream that takes connections. It is live from Start on. The caller owes a Stop.
 func New(d Deps) (*Server, error) {
-	s := &Server{Deps: d, maps: map[seats.EventID]*seatMap{}, rooms: map[seats.EventID]*room{}}
+	s := &Server{Deps: d, kept: mapKept, idle: idleLimit, maps: map[seats.EventID]*seatMap{}, rooms: map[seats.EventID]*room{}}
 	var err error
 	if s.Tickets, err = NewTickets(d.Key, d.Redis); err != nil {
 		return nil, err
@@ -200,8 +202,8 @@ func (s *Server) Stop(ctx context.Context) {
 		s.failed(s.Booking.Leave(ctx, s.Node))
 	}
 	s.cancel()
+	s.bus.Stop() // it begins what is waited for
 	s.wait.Wait()
-	s.bus.Stop()
 }
 
 // Open begins a session.

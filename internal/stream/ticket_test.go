@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"seatfence/db/dbtest"
 	"seatfence/internal/stream"
@@ -71,4 +73,20 @@ func TestTicketIsNotTakenWhereNobodyKnowsWhetherItWasUsed(t *testing.T) {
 	if credential, err := here.Take(context.Background(), ticket); err == nil || errors.Is(err, stream.ErrTicket) || credential != "" {
 		t.Errorf("%q, %v", credential, err)
 	}
+}
+
+func TestTicketIsGoodForThirtySeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		here, err := stream.NewTickets(bytes.Repeat([]byte{'k'}, 32), nil) // a ticket that is over is not asked about
+		must(t, err)
+		ticket, until := here.Make("sfs_secret")
+		if left := time.Until(until); left < 29*time.Second || left > stream.TicketLife {
+			t.Errorf("it is said to be good for %v", left)
+		}
+		time.Sleep(stream.TicketLife)
+		if _, err := here.Take(t.Context(), ticket); !errors.Is(err, stream.ErrTicket) {
+			t.Errorf("after 30 s: %v", err)
+		}
+	})
 }
