@@ -300,8 +300,11 @@ func (p *partition) list() []*hearing {
 func (p *partition) handle(message any, have map[string]bool) error {
 	switch m := message.(type) {
 	case *redis.Subscription:
-		if m.Kind == "sunsubscribe" && have[m.Channel] {
+		switch {
+		case m.Kind == "sunsubscribe" && have[m.Channel]:
 			return errBusMoved // its slot is another server's now; or it was wanted again, and the order is unknown
+		case m.Kind == "ssubscribe":
+			p.opened(m.Channel)
 		}
 	case *redis.Message:
 		p.mu.Lock()
@@ -315,6 +318,20 @@ func (p *partition) handle(message any, have map[string]bool) error {
 		p.hear(s, said)
 	}
 	return nil
+}
+
+// opened reads what was published before a channel was open.
+func (p *partition) opened(channel string) {
+	p.mu.Lock()
+	s := p.topics[channel]
+	p.mu.Unlock()
+	switch {
+	case s == nil:
+	case s.ordered:
+		p.repair(s)
+	default:
+		s.listener.Lost()
+	}
 }
 
 // adopt takes over the positions that Follow has left, and looks for what was published before.

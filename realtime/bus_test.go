@@ -262,9 +262,31 @@ func TestTopicsThatNobodyListensToLeaveNothing(t *testing.T) {
 		return n > 0
 	})
 	_, _, channel, _ := realtime.TopicKeys("event:4")
-	if channels := rdb.PubSubShardChannels(t.Context(), "*").Val(); len(channels) != 1 || channels[0] != channel {
-		t.Errorf("subscribed to %v", channels)
-	}
+	until(t, 5*time.Second, "nothing else is subscribed", func() bool {
+		channels := rdb.PubSubShardChannels(t.Context(), "*").Val()
+		return len(channels) == 1 && channels[0] == channel
+	})
 	b.Mute("event:4", last)
 	until(t, 5*time.Second, "nothing is subscribed", func() bool { return len(rdb.PubSubShardChannels(t.Context(), "*").Val()) == 0 })
+}
+
+func TestNobodyWaitsForARedisThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	srv := dbtest.OwnRedis(t)
+	b := newBus(t, patient(t, srv.RedisURL))
+	e := &ear{}
+	b.Listen("configurator:before", true, e)
+	must(t, srv.Redis.Pause())
+	t.Cleanup(func() { _ = srv.Redis.Resume() })
+	for began, i := time.Now(), 0; time.Since(began) < 5*time.Second; i++ { // a silent connection is given up meanwhile, and dialled again
+		topic := fmt.Sprint("configurator:", i%50)
+		asked := time.Now()
+		b.Listen(topic, true, e)
+		b.Follow(topic, "1", 1)
+		b.Mute(topic, e)
+		if took := time.Since(asked); took > 200*time.Millisecond {
+			t.Fatalf("a listener waited for %v", took)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
