@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -153,6 +154,29 @@ func TestPageThatIsBackWithinItsGraceKeepsItsHold(t *testing.T) {
 	later(t, w, 2*grace)
 	released(t, w, 1)
 	if status := statusOf(t, w, lena, hold.ID); status != booking.HoldReleased {
+		t.Errorf("the hold is %s", status)
+	}
+}
+
+func TestNewestConnectionOfAPageCountsWhenManyAreToldAtOnce(t *testing.T) {
+	ctx, w := setup(t)
+	page := newPage()
+	lena, hold := holdFrom(t, w, page, 1)
+	var times []booking.Page
+	for gen := range int64(50) {
+		times = append(times, booking.Page{Session: page.Session, Gen: gen + 2, Node: uuid.New()})
+	}
+	newest := times[len(times)-1]
+	mathrand.Shuffle(len(times), func(i, j int) { times[i], times[j] = times[j], times[i] })
+	must(t, w.Service.PagesBack(ctx, times))
+	for _, p := range times {
+		if p != newest {
+			must(t, w.Service.PagesGone(ctx, []booking.Page{p}))
+		}
+	}
+	later(t, w, 2*grace)
+	released(t, w, 0)
+	if status := statusOf(t, w, lena, hold.ID); status != booking.HoldOpen {
 		t.Errorf("the hold is %s", status)
 	}
 }

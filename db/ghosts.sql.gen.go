@@ -112,7 +112,9 @@ func (q *Queries) HoldPageShow(ctx context.Context, db DBTX, arg HoldPageShowPar
 
 const holdPagesBack = `-- name: HoldPagesBack :execrows
 WITH page AS MATERIALIZED (
-    SELECT unnest($1::text[]) AS session, unnest($2::bigint[]) AS gen, unnest($3::uuid[]) AS node
+    SELECT DISTINCT ON (p.session) p.session, p.gen, p.node
+    FROM (SELECT unnest($1::text[]) AS session, unnest($2::bigint[]) AS gen, unnest($3::uuid[]) AS node) p
+    ORDER BY p.session, p.gen DESC
 ), locked AS MATERIALIZED (
     SELECT hp.event_id, hp.hold_id, hp.session, p.gen, p.node FROM hold_pages hp JOIN page p ON p.session = hp.session
     WHERE hp.gen <= p.gen
@@ -128,6 +130,7 @@ type HoldPagesBackParams struct {
 	Nodes    []uuid.UUID
 }
 
+// Of the connections of one page, the newest counts.
 func (q *Queries) HoldPagesBack(ctx context.Context, db DBTX, arg HoldPagesBackParams) (int64, error) {
 	result, err := db.Exec(ctx, holdPagesBack, arg.Sessions, arg.Gens, arg.Nodes)
 	if err != nil {

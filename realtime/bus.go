@@ -403,12 +403,13 @@ func (p *partition) repair(s *hearing) {
 		n, err := strconv.ParseInt(number, 10, 64)
 		data, ok := e.Values["d"].(string)
 		if err != nil || !ok || n != s.seq+1 {
-			break
+			s.lost() // the stream does not go so far back
+			return
 		}
 		s.deliver(n, json.RawMessage(data))
 	}
 	if s.seq < seq && len(events.Val()) < busEvents {
-		s.lost() // the stream does not go so far back
+		s.lost() // nor so far on
 	}
 }
 

@@ -182,6 +182,29 @@ func TestListenerIsToldWhatCannotBeRepaired(t *testing.T) {
 	}
 }
 
+func TestListenerIsToldOfAHoleBeforeALongStream(t *testing.T) {
+	t.Parallel()
+	rdb := patient(t, dbtest.Redis(t))
+	b := newBus(t, rdb)
+	topic := fmt.Sprint("configurator:hole-", time.Now().UnixNano())
+	meta, stream, _, _ := realtime.TopicKeys(topic)
+	_, e, from := followed(t, rdb, b, topic)
+	const kept = 300 // more than one repair reads
+	_, err := rdb.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		first := from + 100
+		pipe.HSet(t.Context(), meta, "s", first+kept-1)
+		for i := range int64(kept) {
+			pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, ID: fmt.Sprint(first+i, "-1"), Values: []any{"d", "{}"}})
+		}
+		return nil
+	})
+	must(t, err)
+	until(t, 5*time.Second, "the listener is told", func() bool { _, lost := e.heard(); return lost == 1 })
+	if n, _ := e.heard(); n > 0 {
+		t.Errorf("it heard %d events from behind the hole", n)
+	}
+}
+
 func TestBusIsRightFiveSecondsAfterRedisIsBack(t *testing.T) {
 	t.Parallel()
 	for what, away := range map[string]func(*devstack.Stack) error{

@@ -3,6 +3,7 @@ package realtime_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,8 +30,11 @@ func moveSlot(t *testing.T, rdb *redis.ClusterClient, key string) {
 	slot := int(rdb.ClusterKeySlot(ctx, key).Val())
 	from, err := rdb.MasterForKey(ctx, key)
 	must(t, err)
+	var one sync.Mutex // it asks all at once
 	var to *redis.Client
 	must(t, rdb.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
+		one.Lock()
+		defer one.Unlock()
 		if c.Options().Addr != from.Options().Addr {
 			to = c // any other
 		}

@@ -28,8 +28,11 @@ WHERE hp.event_id = l.event_id AND hp.hold_id = l.hold_id AND hp.session = l.ses
   AND hp.gen = l.gen AND hp.node = l.node AND hp.gone_at IS NULL;
 
 -- name: HoldPagesBack :execrows
+-- Of the connections of one page, the newest counts.
 WITH page AS MATERIALIZED (
-    SELECT unnest(@sessions::text[]) AS session, unnest(@gens::bigint[]) AS gen, unnest(@nodes::uuid[]) AS node
+    SELECT DISTINCT ON (p.session) p.session, p.gen, p.node
+    FROM (SELECT unnest(@sessions::text[]) AS session, unnest(@gens::bigint[]) AS gen, unnest(@nodes::uuid[]) AS node) p
+    ORDER BY p.session, p.gen DESC
 ), locked AS MATERIALIZED (
     SELECT hp.event_id, hp.hold_id, hp.session, p.gen, p.node FROM hold_pages hp JOIN page p ON p.session = hp.session
     WHERE hp.gen <= p.gen

@@ -41,7 +41,7 @@ func (s *Stack) startCluster(ctx context.Context, as runAs, o Options) error {
 		p.again = func() *exec.Cmd {
 			return as.command(bin.programs, s.Dir, bin.name, "--bind", "127.0.0.1", "--port", strconv.Itoa(p.port),
 				"--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", "", "--hz", "100",
-				"--cluster-enabled", "yes", "--cluster-config-file", filepath.Join(home, fmt.Sprintf("nodes-%d.conf", i)),
+				"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(busPort(p.port)), "--cluster-config-file", filepath.Join(home, fmt.Sprintf("nodes-%d.conf", i)),
 				"--cluster-node-timeout", clusterTimeout, "--cluster-require-full-coverage", "no")
 		}
 		p.ready = func(ctx context.Context, pid int) error {
@@ -54,6 +54,12 @@ func (s *Stack) startCluster(ctx context.Context, as runAs, o Options) error {
 		return err
 	}
 	return s.joinCluster(ctx)
+}
+
+// busPort is where a master talks to the others. Redis itself would take one among those of outgoing connections.
+func busPort(port int) int {
+	const ports = lastPort - firstPort + 1
+	return firstPort + (port-firstPort+ports/2)%ports
 }
 
 func (p *Process) redisAddr() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
@@ -71,7 +77,7 @@ func (s *Stack) joinCluster(ctx context.Context) error {
 			continue
 		}
 		more = append(more, "addr="+p.redisAddr())
-		if _, err := redisCommand(ctx, p.redisAddr(), fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d", s.Cluster[0].port)); err != nil {
+		if _, err := redisCommand(ctx, p.redisAddr(), fmt.Sprintf("CLUSTER MEET 127.0.0.1 %d %d", s.Cluster[0].port, busPort(s.Cluster[0].port))); err != nil {
 			return err
 		}
 	}

@@ -89,14 +89,6 @@ func (p *place) who(name string) stream.Who {
 	return who
 }
 
-func (p *place) change(name string, change func(*stream.Who)) {
-	who := p.who(name)
-	change(&who)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.people[name] = who
-}
-
 // visitor is one open page.
 type visitor struct {
 	t     *testing.T
@@ -187,22 +179,6 @@ func (v *visitor) find(what string, is func(map[string]any) bool) map[string]any
 			v.said = append(v.said, f)
 		case <-late:
 			v.t.Fatalf("waiting for %s; heard %v", what, v.said)
-		}
-	}
-}
-
-// closed returns the code with which the server has closed.
-func (v *visitor) closed() int {
-	v.t.Helper()
-	late := time.After(soon)
-	for {
-		select {
-		case _, open := <-v.come:
-			if !open {
-				return v.ended
-			}
-		case <-late:
-			v.t.Fatal("still open")
 		}
 	}
 }
