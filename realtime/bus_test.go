@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +61,13 @@ func (e *ear) heard() (n, lost int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.seqs), e.lost
+}
+
+// told reports whether the last thing that was heard has a text in it.
+func (e *ear) told(text string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.data) > 0 && strings.Contains(e.data[len(e.data)-1], text)
 }
 
 // inOrder fails unless exactly the numbers after from were heard, each once.
