@@ -1,4 +1,4 @@
-.PHONY: help build run serve test test-race mutants lint generate docs bench bench-live story
+.PHONY: help build run serve test test-race mutants lint types generate docs bench bench-live story
 
 # Build tools have a module of their own, so that the program's stays small. The first use compiles them: minutes, once.
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
@@ -25,7 +25,7 @@ test-race: ## every test under the race detector, which needs a C compiler
 mutants: ## break the program in one place at a time; every break must fail a test
 	@go run ./internal/mutants
 
-lint: ## vet, staticcheck, formatting, generated code, directions of imports
+lint: types ## vet, staticcheck, formatting, generated code, directions of imports
 	go vet ./...
 	go vet -tags failpoint ./...
 	cd tools/livebench && go vet ./...
@@ -38,6 +38,11 @@ lint: ## vet, staticcheck, formatting, generated code, directions of imports
 		$(TOOL) oapi-codegen -config $$dir/config.yaml openapi.yaml && diff -u api.gen.go $$dir/api.gen.go
 	go test ./internal/archtest
 	go mod verify
+
+# The one tool that comes from npm; who has none leaves it to CI.
+types: ## the types of the scripts, which stand in their comments
+	@if command -v npm >/dev/null; then npm exec --yes --package typescript@7.0.2 -- tsc --project tools; \
+	else echo "no npm: the types of the scripts are not checked"; fi
 
 generate: ## Go from db/queries/*.sql and openapi.yaml, and formatting
 	$(TOOL) sqlc generate
