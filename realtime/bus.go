@@ -137,6 +137,7 @@ type hearing struct {
 
 	epoch string // "" for no position
 	seq   int64
+	last  string    // the event seq itself; "" if it was not heard, but given to Follow
 	next  *position // guarded by the partition
 }
 
@@ -340,7 +341,7 @@ func (p *partition) adopt() {
 	p.mu.Lock()
 	for _, s := range p.topics {
 		if s.next != nil {
-			s.epoch, s.seq, s.next = s.next.epoch, s.next.seq, nil
+			s.epoch, s.seq, s.last, s.next = s.next.epoch, s.next.seq, "", nil
 			fresh = append(fresh, s)
 		}
 	}
@@ -366,7 +367,7 @@ func (p *partition) hear(s *hearing, m busMessage) {
 }
 
 func (s *hearing) deliver(seq int64, data json.RawMessage) {
-	s.seq = seq
+	s.seq, s.last = seq, string(data)
 	s.listener.Message(s.epoch, seq, data)
 }
 
@@ -375,7 +376,8 @@ func (s *hearing) lost() {
 	s.listener.Lost()
 }
 
-// repair reads the events after a position from the topic's stream.
+// repair reads the events after a position from the topic's stream. It looks at the last one that was heard, too: a copy that took over from a
+// dead server may have missed it, and given its number to another since.
 func (p *partition) repair(s *hearing) {
 	if s.epoch == "" {
 		return
@@ -387,7 +389,7 @@ func (p *partition) repair(s *hearing) {
 	var events *redis.XMessageSliceCmd
 	_, err := p.bus.rdb.TxPipelined(ctx, func(pipe redis.Pipeliner) error { // both at one moment
 		top = pipe.HMGet(ctx, meta, "e", "s")
-		events = pipe.XRangeN(ctx, stream, strconv.FormatInt(s.seq+1, 10), "+", busEvents)
+		events = pipe.XRangeN(ctx, stream, strconv.FormatInt(s.seq, 10), "+", busEvents)
 		return nil
 	})
 	if err != nil {
@@ -402,11 +404,14 @@ func (p *partition) repair(s *hearing) {
 		number, _, _ := strings.Cut(e.ID, "-")
 		n, err := strconv.ParseInt(number, 10, 64)
 		data, ok := e.Values["d"].(string)
-		if err != nil || !ok || n != s.seq+1 {
-			s.lost() // the stream does not go so far back
+		switch {
+		case err == nil && ok && n == s.seq && (s.last == "" || s.last == data):
+		case err == nil && ok && n == s.seq+1:
+			s.deliver(n, json.RawMessage(data))
+		default:
+			s.lost() // another story, or one that does not go so far back
 			return
 		}
-		s.deliver(n, json.RawMessage(data))
 	}
 	if s.seq < seq && len(events.Val()) < busEvents {
 		s.lost() // nor so far on

@@ -213,6 +213,31 @@ func TestListenerIsToldOfAHoleBeforeALongStream(t *testing.T) {
 	}
 }
 
+func TestListenerIsToldWhenACopyThatMissedEventsTookOver(t *testing.T) {
+	t.Parallel()
+	rdb := patient(t, dbtest.OwnRedis(t).RedisURL)
+	b := newBus(t, rdb)
+	topic := "configurator:copy"
+	meta, stream, _, _ := realtime.TopicKeys(topic)
+	r, e, from := followed(t, rdb, b, topic)
+	for i := range 3 {
+		view(t, r, topic, i)
+	}
+	until(t, 5*time.Second, "all are heard", func() bool { n, _ := e.heard(); return n == 3 })
+	// The copy has the first two, and a third that nobody heard; its number is the same.
+	_, err := rdb.TxPipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		pipe.Del(t.Context(), stream)
+		pipe.HSet(t.Context(), meta, "s", from+3)
+		for i, data := range []string{e.data[0], e.data[1], `{"type":"another"}`} {
+			pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, ID: fmt.Sprint(from+int64(i)+1, "-1"), Values: []any{"d", data}})
+		}
+		pipe.ClientKillByFilter(t.Context(), "TYPE", "pubsub")
+		return nil
+	})
+	must(t, err)
+	until(t, 5*time.Second, "the listener is told", func() bool { _, lost := e.heard(); return lost == 1 })
+}
+
 func TestBusIsRightFiveSecondsAfterRedisIsBack(t *testing.T) {
 	t.Parallel()
 	for what, away := range map[string]func(*devstack.Stack) error{
