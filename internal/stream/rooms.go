@@ -330,15 +330,17 @@ func (r *room) depart(x *realtime.Session, over bool) *Who {
 func (r *room) left(x *realtime.Session) {
 	r.mu.Lock()
 	m := r.members[x.ID]
-	delete(r.members, x.ID)
-	r.mu.Unlock()
 	if m == nil {
+		r.mu.Unlock()
 		return
 	}
-	who := whoOf(m.session)
+	delete(r.members, x.ID)
+	who, locks := whoOf(m.session), m.held
+	m.held = map[string]*held{} // an event that is heard meanwhile has nothing to take
+	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(r.srv.ctx, callTime)
 	defer cancel()
-	for resource, h := range m.held {
+	for resource, h := range locks {
 		_, err := r.srv.edits.Release(ctx, r.topic, resource, x.ID, h.token)
 		r.srv.failed(err)
 	}
