@@ -323,6 +323,8 @@ function renderAll() {
     write(state, mine ? "You are editing everything."
       : by ? `${named(by)} ${is(by)} editing everything. You can look; you'll be able to edit the moment they are done.`
       : !view.canEdit ? "You can look. Editing is for owners and editors."
+      : parts ? "Somebody is editing a section. You can edit the others."
+      : own ? "You are editing a section. Colleagues can edit the others."
       : "Everything can be edited: choose a section, or take all of it.")
   }
   show(find("[data-whole]"), {"edit-all": !mine && !by && !parts && !own && view.canEdit, "take-all": !mine && !own && (!!by || (parts && view.canEdit)), "done-all": mine})
