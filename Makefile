@@ -15,12 +15,12 @@ run: build ## everything on this machine: Postgres, Redis, mail sink, demo, serv
 serve: build ## a server; settings from the environment (docs/config.md)
 	@exec bin/seatfence serve
 
-# Two packages at a time: most start a Postgres of their own.
+# One package at a time: most start a Postgres of their own, and look at the clock.
 test: mutants ## the mutants, then every test, on private Postgres and Redis
-	go test -tags failpoint -p 2 -timeout 8m ./...
+	go test -tags failpoint -p 1 -timeout 10m ./...
 
 test-race: ## every test under the race detector, which needs a C compiler
-	CGO_ENABLED=1 go test -race -tags failpoint -p 2 -timeout 20m ./...
+	CGO_ENABLED=1 go test -race -tags failpoint -p 1 -timeout 20m ./...
 
 mutants: ## break the program in one place at a time; every break must fail a test
 	@go run ./internal/mutants

@@ -118,6 +118,7 @@ func TestWhoIsTakenOverIsToldAndKeepsTheDraft(t *testing.T) {
 	lena.Wait(visible("edit"))
 	lena.Eval("document.querySelector('[data-do=edit-all]').click()", nil)
 	omar.Wait("document.body.innerText.includes('Lena is editing everything.')")
+	lena.Wait("!document.querySelector('[data-do=done-all]').hidden")
 	lena.Eval("document.querySelector('[data-do=done-all]').click()", nil)
 	omar.Wait(form + ".querySelector('h3').textContent === 'Parterre' && " + visible("edit"))
 }

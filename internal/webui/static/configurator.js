@@ -327,13 +327,16 @@ function renderAll() {
       : own ? "You are editing a section. Colleagues can edit the others."
       : "Everything can be edited: choose a section, or take all of it.")
   }
-  show(find("[data-whole]"), {"edit-all": !mine && !by && !parts && !own && view.canEdit, "take-all": !mine && !own && (!!by || (parts && view.canEdit)), "done-all": mine})
+  show(find("[data-whole]"), {"edit-all": !mine && !by && !parts && !own && view.canEdit, "take-all": !mine && !own && (!!by || (parts && view.canEdit)), "done-all": mine && !taking})
   for (const section of sections.values()) section.render()
 }
+
+let taking = false // what is edited is not loaded yet
 
 /** @param {{takeOver?: boolean}} [how] */
 async function lockAll(how) {
   write(news, "")
+  taking = true
   try {
     await stream.lock(whole, how)
     await load()
@@ -341,6 +344,7 @@ async function lockAll(how) {
   } catch (err) {
     write(news, err instanceof Problem ? err.message : told(err))
   }
+  taking = false
   renderAll()
 }
 
