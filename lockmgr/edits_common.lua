@@ -44,10 +44,11 @@ local function epoch()
   return e
 end
 
-local function emit(kind, res, sid, s, why)
+-- A lock's end names its token: the same session may have taken it again before anybody hears of that.
+local function emit(kind, res, sid, s, why, token)
   local item, page = res:match('^(.*)/(.*)$')
   events[#events + 1] = '{"type":"' .. kind .. '","resource":{"item":"' .. (item or '') .. '","page":"' .. (page or '')
-    .. '"},"by":' .. s.by .. ',"session_hash":"' .. sid .. '"' .. (why and ',"why":"' .. why .. '"' or '') .. '}'
+    .. '"},"by":' .. s.by .. ',"session_hash":"' .. sid .. '"' .. (why and ',"why":"' .. why .. '","token":' .. token or '') .. '}'
 end
 
 -- Ends a script: its events go out in order, and what it wrote gets its life.
@@ -111,9 +112,10 @@ local function close(sid, gen)
 end
 
 local function free(res, sid, s, why)
+  local _, token = holder(res)
   redis.call('HDEL', LOCKS, res)
   redis.call('ZREM', INDEX, sid .. ' ' .. res)
-  emit('lock-released', res, sid, s, why)
+  emit('lock-released', res, sid, s, why, token)
 end
 
 -- Frees all that a session holds and closes it up to generation gen.

@@ -22,6 +22,7 @@ type event struct {
 	By       *person      `json:"by"`
 	Session  string       `json:"session_hash"`
 	Why      string       `json:"why"`
+	Token    int64        `json:"token"` // of a lock that was released
 	Viewer   *viewerShown `json:"viewer"`
 	Revision int64        `json:"revision"`
 }
@@ -113,8 +114,9 @@ func (r *room) hear(e event) {
 	case "lock-released":
 		delete(r.locks, resource)
 		for _, m := range r.members {
-			if m.hash != e.Session || m.held[resource] == nil || e.Why == lockmgr.WhyUnlocked {
-				continue
+			h := m.held[resource]
+			if m.hash != e.Session || h == nil || h.token > e.Token || e.Why == lockmgr.WhyUnlocked {
+				continue // not meant, or it was taken again since
 			}
 			delete(m.held, resource)
 			if e.Why == lockmgr.WhyTakenOver {
