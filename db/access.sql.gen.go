@@ -13,7 +13,7 @@ import (
 )
 
 const aPIKeyGet = `-- name: APIKeyGet :one
-SELECT id, organizer_id, name, scope, secret_hash, created_at, revoked_at FROM api_keys WHERE id = $1 AND revoked_at IS NULL
+SELECT id, organizer_id, name, scope, secret_hash, created_at, revoked_at, origins FROM api_keys WHERE id = $1 AND revoked_at IS NULL
 `
 
 func (q *Queries) APIKeyGet(ctx context.Context, db DBTX, id uuid.UUID) (ApiKey, error) {
@@ -27,12 +27,14 @@ func (q *Queries) APIKeyGet(ctx context.Context, db DBTX, id uuid.UUID) (ApiKey,
 		&i.SecretHash,
 		&i.CreatedAt,
 		&i.RevokedAt,
+		&i.Origins,
 	)
 	return i, err
 }
 
 const aPIKeyInsert = `-- name: APIKeyInsert :exec
-INSERT INTO api_keys (id, organizer_id, name, scope, secret_hash) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO api_keys (id, organizer_id, name, scope, secret_hash, origins)
+VALUES ($1, $2, $3, $4, $5, $6::text[])
 `
 
 type APIKeyInsertParams struct {
@@ -41,6 +43,7 @@ type APIKeyInsertParams struct {
 	Name        string
 	Scope       string
 	SecretHash  []byte
+	Origins     []string
 }
 
 func (q *Queries) APIKeyInsert(ctx context.Context, db DBTX, arg APIKeyInsertParams) error {
@@ -50,12 +53,13 @@ func (q *Queries) APIKeyInsert(ctx context.Context, db DBTX, arg APIKeyInsertPar
 		arg.Name,
 		arg.Scope,
 		arg.SecretHash,
+		arg.Origins,
 	)
 	return err
 }
 
 const aPIKeyList = `-- name: APIKeyList :many
-SELECT k.id, k.organizer_id, k.name, k.scope, k.secret_hash, k.created_at, k.revoked_at, o.name AS organizer FROM api_keys k JOIN organizers o ON o.id = k.organizer_id ORDER BY k.created_at, k.id
+SELECT k.id, k.organizer_id, k.name, k.scope, k.secret_hash, k.created_at, k.revoked_at, k.origins, o.name AS organizer FROM api_keys k JOIN organizers o ON o.id = k.organizer_id ORDER BY k.created_at, k.id
 `
 
 type APIKeyListRow struct {
@@ -66,6 +70,7 @@ type APIKeyListRow struct {
 	SecretHash  []byte
 	CreatedAt   time.Time
 	RevokedAt   *time.Time
+	Origins     []string
 	Organizer   string
 }
 
@@ -86,8 +91,39 @@ func (q *Queries) APIKeyList(ctx context.Context, db DBTX) ([]APIKeyListRow, err
 			&i.SecretHash,
 			&i.CreatedAt,
 			&i.RevokedAt,
+			&i.Origins,
 			&i.Organizer,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const aPIKeyOrigins = `-- name: APIKeyOrigins :many
+SELECT id, organizer_id, origins FROM api_keys WHERE revoked_at IS NULL AND cardinality(origins) > 0 ORDER BY created_at, id LIMIT $1
+`
+
+type APIKeyOriginsRow struct {
+	ID          uuid.UUID
+	OrganizerID int64
+	Origins     []string
+}
+
+func (q *Queries) APIKeyOrigins(ctx context.Context, db DBTX, most int32) ([]APIKeyOriginsRow, error) {
+	rows, err := db.Query(ctx, aPIKeyOrigins, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []APIKeyOriginsRow
+	for rows.Next() {
+		var i APIKeyOriginsRow
+		if err := rows.Scan(&i.ID, &i.OrganizerID, &i.Origins); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

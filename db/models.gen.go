@@ -18,6 +18,7 @@ type ApiKey struct {
 	SecretHash  []byte
 	CreatedAt   time.Time
 	RevokedAt   *time.Time
+	Origins     []string
 }
 
 type Area struct {

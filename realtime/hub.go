@@ -252,6 +252,9 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, p Principal) error {
 // from our own pages alone, by whatever name of this server they were loaded.
 func (h *Hub) allowed(r *http.Request, p Principal) bool {
 	origin := r.Header.Get("Origin")
+	if p.Origin != "" {
+		return origin == p.Origin
+	}
 	if p.Cookie {
 		scheme, _, _ := strings.Cut(h.cfg.Origins[0], "://")
 		return origin == h.cfg.Origins[0] || origin == scheme+"://"+r.Host

@@ -55,6 +55,13 @@ func TestOriginsAreExact(t *testing.T) {
 			t.Errorf("origin %q, cookie %v: %v", c.origin, c.cookie, err)
 		}
 	}
+	// Who is known on pages of one origin alone.
+	s.as(realtime.Principal{Kind: "page", ID: "k", Origin: "https://page.test"})
+	for _, origin := range []string{"https://page.test", "", "null", "https://seats.test", "https://shop.test", "http://page.test", "https://a.page.test"} {
+		if _, err := s.dial(t, origin); (err == nil) != (origin == "https://page.test") {
+			t.Errorf("a page's viewer from %q: %v", origin, err)
+		}
+	}
 }
 
 func TestBadFramesAreClosed(t *testing.T) {

@@ -27,6 +27,7 @@ type Principal struct {
 	Data     any       // the user's of this package
 	Expires  time.Time // when the client has to sign in again; zero for never
 	Cookie   bool      // known by a cookie: then the page must be our own
+	Origin   string    // the only one whose pages may connect as this principal; empty for what Config says
 }
 
 // Handler is what frames mean. For one page session its calls come one at a time, whatever the generation, in this order: Open or Attached, any

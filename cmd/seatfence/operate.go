@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -52,15 +53,16 @@ type apiKeyCommand struct {
 }
 
 type createKey struct {
-	Organizer string `required:"" help:"Name of the organizer whose events the key is for."`
-	Name      string `required:"" help:"What the key is for, in words."`
-	Scope     string `default:"partner" enum:"organizer,partner" help:"organizer: everything in the organizer's events; partner: sells for the organizer."`
+	Organizer string   `required:"" help:"Name of the organizer whose events the key is for."`
+	Name      string   `required:"" help:"What the key is for, in words."`
+	Scope     string   `default:"partner" enum:"organizer,partner" help:"organizer: everything in the organizer's events; partner: sells for the organizer."`
+	Origin    []string `sep:"none" help:"Whose pages may show the organizer's seat maps with the key's id: https://shop.example. Once for each, up to 10."`
 }
 
 // Run prints the token alone, so that a script can take it.
 func (c createKey) Run(s *session) error {
 	return withKeys(s, func(keys *access.Keys) error {
-		token, _, err := keys.Create(s.ctx, c.Organizer, c.Name, c.Scope)
+		token, _, err := keys.Create(s.ctx, c.Organizer, c.Name, c.Scope, c.Origin...)
 		if err != nil {
 			return err
 		}
@@ -80,13 +82,17 @@ func (listKeys) Run(s *session) error {
 			return err
 		}
 		table := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "ID\tSCOPE\tORGANIZER\tNAME\tCREATED\tREVOKED")
+		fmt.Fprintln(table, "ID\tSCOPE\tORGANIZER\tNAME\tCREATED\tREVOKED\tORIGINS")
 		for _, k := range list {
 			revoked := "-"
 			if k.Revoked != nil {
 				revoked = k.Revoked.Format(time.RFC3339)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Scope, k.Organizer, k.Name, k.Created.Format(time.RFC3339), revoked)
+			origins := "-"
+			if len(k.Origins) > 0 {
+				origins = strings.Join(k.Origins, " ")
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Scope, k.Organizer, k.Name, k.Created.Format(time.RFC3339), revoked, origins)
 		}
 		return table.Flush()
 	})

@@ -47,6 +47,8 @@ type Keys struct {
 
 	mu    sync.RWMutex
 	known map[[sha256.Size]byte]entry // by the hash of the whole token
+
+	origins origins
 }
 
 type entry struct {
@@ -56,7 +58,7 @@ type entry struct {
 
 // New returns the keys in pool's database.
 func New(pool *pgxpool.Pool) *Keys {
-	return &Keys{pool: pool, known: map[[sha256.Size]byte]entry{}}
+	return &Keys{pool: pool, known: map[[sha256.Size]byte]entry{}, origins: origins{reading: make(chan struct{}, 1)}}
 }
 
 // Key is a key as lists show it. ID is in its public form, Revoked nil while the key works.
@@ -65,17 +67,22 @@ type Key struct {
 	Organizer string
 	Name      string
 	Scope     string
+	Origins   []string
 	Created   time.Time
 	Revoked   *time.Time
 }
 
-// Create makes a key, and its organizer if there is none of that name. The token cannot be had again.
-func (k *Keys) Create(ctx context.Context, organizer, name, scope string) (token string, caller booking.Caller, err error) {
+// Create makes a key, and its organizer if there is none of that name. The token cannot be had again. Pages of the origins may watch with
+// the key's id.
+func (k *Keys) Create(ctx context.Context, organizer, name, scope string, origins ...string) (token string, caller booking.Caller, err error) {
 	switch {
 	case scope != ScopeOrganizer && scope != ScopePartner:
 		return "", caller, ErrBadScope
 	case organizer == "" || name == "":
 		return "", caller, ErrNoName
+	}
+	if origins, err = checkOrigins(origins); err != nil {
+		return "", caller, err
 	}
 	id := uuid.New()
 	token, hash := newToken(id)
@@ -85,7 +92,7 @@ func (k *Keys) Create(ctx context.Context, organizer, name, scope string) (token
 			return err
 		}
 		caller = callerOf(id, owner, scope)
-		return queries.APIKeyInsert(ctx, tx, db.APIKeyInsertParams{ID: id, OrganizerID: owner, Name: name, Scope: scope, SecretHash: hash})
+		return queries.APIKeyInsert(ctx, tx, db.APIKeyInsertParams{ID: id, OrganizerID: owner, Name: name, Scope: scope, SecretHash: hash, Origins: origins})
 	})
 	if err != nil {
 		return "", booking.Caller{}, fmt.Errorf("create API key: %w", err)
@@ -129,7 +136,7 @@ func (k *Keys) List(ctx context.Context) ([]Key, error) {
 	}
 	list := make([]Key, len(rows))
 	for i, r := range rows {
-		list[i] = Key{ID: FormatID(r.ID), Organizer: r.Organizer, Name: r.Name, Scope: r.Scope, Created: r.CreatedAt.UTC()}
+		list[i] = Key{ID: FormatID(r.ID), Organizer: r.Organizer, Name: r.Name, Scope: r.Scope, Origins: r.Origins, Created: r.CreatedAt.UTC()}
 		if r.RevokedAt != nil {
 			at := r.RevokedAt.UTC()
 			list[i].Revoked = &at

@@ -39,3 +39,6 @@ func CacheSizeAfter(n int) int {
 	}
 	return len(k.known)
 }
+
+// Forget lets the list of origins be over.
+func (k *Keys) Forget() { k.origins.list.Store(nil) }

@@ -1989,6 +1989,12 @@ type ConnectStreamParams struct {
 	Ticket *string `form:"ticket,omitempty" json:"ticket,omitempty"`
 }
 
+// CreateStreamTicketParams defines parameters for CreateStreamTicket.
+type CreateStreamTicketParams struct {
+	// Key The public id of a key that lists the page's origin.
+	Key *string `form:"key,omitempty" json:"key,omitempty"`
+}
+
 // ListVenuesParams defines parameters for ListVenues.
 type ListVenuesParams struct {
 	// Limit How many entries a page has at most.
@@ -2503,7 +2509,7 @@ type ServerInterface interface {
 	ConnectStream(ctx echo.Context, params ConnectStreamParams) error
 	// CreateStreamTicket Get a ticket for the stream
 	// (POST /v1/stream/tickets)
-	CreateStreamTicket(ctx echo.Context) error
+	CreateStreamTicket(ctx echo.Context, params CreateStreamTicketParams) error
 	// ListVenues List the organizer's venues
 	// (GET /v1/venues)
 	ListVenues(ctx echo.Context, params ListVenuesParams) error
@@ -3866,8 +3872,17 @@ func (w *ServerInterfaceWrapper) ConnectStream(ctx echo.Context) error {
 func (w *ServerInterfaceWrapper) CreateStreamTicket(ctx echo.Context) error {
 	var err error
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateStreamTicketParams
+	// ------------- Optional query parameter "key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "key", ctx.QueryParams(), &params.Key, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.CreateStreamTicket(ctx)
+	err = w.Handler.CreateStreamTicket(ctx, params)
 	return err
 }
 
@@ -12302,6 +12317,7 @@ func (response ConnectStream503ApplicationProblemPlusJSONResponse) VisitConnectS
 }
 
 type CreateStreamTicketRequestObject struct {
+	Params CreateStreamTicketParams
 }
 
 type CreateStreamTicketResponseObject interface {
@@ -12383,6 +12399,22 @@ func (response CreateStreamTicket413ApplicationProblemPlusJSONResponse) VisitCre
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(413)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStreamTicket422ApplicationProblemPlusJSONResponse struct {
+	UnprocessableApplicationProblemPlusJSONResponse
+}
+
+func (response CreateStreamTicket422ApplicationProblemPlusJSONResponse) VisitCreateStreamTicketResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -14380,8 +14412,10 @@ func (sh *strictHandler) ConnectStream(ctx echo.Context, params ConnectStreamPar
 }
 
 // CreateStreamTicket operation middleware
-func (sh *strictHandler) CreateStreamTicket(ctx echo.Context) error {
+func (sh *strictHandler) CreateStreamTicket(ctx echo.Context, params CreateStreamTicketParams) error {
 	var request CreateStreamTicketRequestObject
+
+	request.Params = params
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.CreateStreamTicket(ctx.Request().Context(), request.(CreateStreamTicketRequestObject))

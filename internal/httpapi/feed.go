@@ -137,7 +137,7 @@ type eventMap struct {
 func (m eventMap) VisitGetMapResponse(w http.ResponseWriter) error {
 	w.Header().Set("ETag", m.etag)
 	w.Header().Set(echo.HeaderCacheControl, "private, no-cache") // may be kept, if it is asked for each time
-	w.Header().Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+	w.Header().Add(echo.HeaderVary, echo.HeaderAcceptEncoding)
 	if m.zipped == nil {
 		w.WriteHeader(http.StatusNotModified)
 		return nil

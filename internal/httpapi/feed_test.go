@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestFeedIsPulled(t *testing.T) {
 		t.Errorf("compact %s", compact.raw)
 	}
 	zipped := a.get(seats+"?format=compact", header("Accept-Encoding", "gzip")).want(200)
-	if zipped.header.Get("Content-Encoding") != "gzip" || zipped.header.Get("Vary") != "Accept-Encoding" || string(zipped.raw) != string(compact.raw) {
+	if zipped.header.Get("Content-Encoding") != "gzip" || !slices.Contains(zipped.header.Values("Vary"), "Accept-Encoding") || string(zipped.raw) != string(compact.raw) {
 		t.Errorf("zipped %v", zipped.header)
 	}
 	a.get(seats+"?format=full", identity).want(200)

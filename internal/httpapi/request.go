@@ -17,6 +17,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"seatfence/booking"
+	"seatfence/internal/stream"
 )
 
 const (
@@ -41,6 +42,8 @@ type call struct {
 	name   string // of that user
 	token  string // of the Authorization header, or of a ticket
 
+	origin  string        // of the page that sent it, if a browser says so
+	page    *stream.Page  // on which an anonymous viewer is
 	upgrade *http.Request // that asks for the stream
 }
 
@@ -113,6 +116,7 @@ func (s *server) admit(op operation, next echo.HandlerFunc) echo.HandlerFunc {
 			}
 			defer leave()
 		}
+		call.origin = r.Header.Get(echo.HeaderOrigin)
 		if op.id == "connectStream" {
 			call.upgrade = r
 		}

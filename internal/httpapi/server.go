@@ -81,7 +81,7 @@ func (s *server) routed(doc *openapi3.T, handlers StrictServerInterface) *echo.E
 	e.HTTPErrorHandler = s.handleError
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.SchemeExtractor = func(*http.Request) string { return s.PublicURL.Scheme }
-	e.Use(s.begin, recoverPanic, s.secure, s.limitPages, crossOrigin)
+	e.Use(s.begin, recoverPanic, s.secure, s.limitPages, s.crossOrigin)
 	RegisterHandlers(routes{e, s, operations(doc)}, NewStrictHandler(handlers, nil))
 	addDocs(e)
 	return e

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -17,12 +18,20 @@ import (
 var errNoStream = refuse("unavailable", "this server has no stream at the moment")
 
 // CreateStreamTicket answers POST /v1/stream/tickets.
-func (s *server) CreateStreamTicket(ctx context.Context, _ CreateStreamTicketRequestObject) (CreateStreamTicketResponseObject, error) {
+func (s *server) CreateStreamTicket(ctx context.Context, r CreateStreamTicketRequestObject) (CreateStreamTicketResponseObject, error) {
 	if s.Stream == nil {
 		return nil, errNoStream
 	}
 	token := callOf(ctx).token
-	if token == "" {
+	switch {
+	case r.Params.Key != nil && token != "":
+		return nil, refuse("bad_request", "a ticket is for a token or for a page, not for both")
+	case r.Params.Key != nil:
+		token = pagePrefix + *r.Params.Key + " " + callOf(ctx).origin
+		if err := s.onPage(ctx, &call{}, token); err != nil {
+			return nil, err
+		}
+	case token == "":
 		return nil, refuse("unauthorized", "a ticket is for who has a token; our own pages connect with their cookie")
 	}
 	ticket, expires := s.Stream.Tickets.Make(token)
@@ -73,20 +82,45 @@ func (s *server) fromTicket(ctx context.Context, call *call, ticket string) erro
 	if s.Stream == nil {
 		return errNoStream
 	}
-	token, err := s.Stream.Tickets.Take(ctx, ticket)
+	credential, err := s.Stream.Tickets.Take(ctx, ticket)
 	switch {
 	case errors.Is(err, stream.ErrTicket):
 		return refuse("unauthorized", "no such ticket, or it has been used")
 	case err != nil:
 		return errNoStream // Redis cannot say whether it was used
 	}
-	return s.identify(ctx, call, token)
+	if strings.HasPrefix(credential, pagePrefix) {
+		return s.onPage(ctx, call, credential)
+	}
+	return s.identify(ctx, call, credential)
+}
+
+// pagePrefix begins what a ticket carries for a page of a partner's: a key's public id and the page's origin. It proves nothing, so it is no
+// token that a request could be signed with: only what a ticket has sealed is believed.
+const pagePrefix = "page "
+
+// onPage makes a viewer on a partner's page the caller, if the key still lists the page's origin.
+func (s *server) onPage(ctx context.Context, call *call, credential string) error {
+	id, origin, _ := strings.Cut(strings.TrimPrefix(credential, pagePrefix), " ")
+	organizer, err := s.Keys.Page(ctx, id, origin)
+	if errors.Is(err, access.ErrOrigin) {
+		return refuse("cross_origin", "there is no such key, or it does not list the page's origin")
+	}
+	if err != nil {
+		return err
+	}
+	call.token, call.role = credential, Viewer
+	call.caller.Kind = booking.Buyer
+	call.page = &stream.Page{Organizer: organizer, Origin: origin}
+	return nil
 }
 
 // who is a caller as the stream has to know them. It keeps nothing of the request, because it lives as long as the connection.
 func (s *server) who(by *call) stream.Who {
-	who := stream.Who{Caller: by.caller, Buyer: by.caller, Editor: by.role&editors != 0, Cookie: by.token == ""}
+	who := stream.Who{Caller: by.caller, Buyer: by.caller, Editor: by.role&editors != 0, Cookie: by.token == "", Page: by.page}
 	switch {
+	case by.page != nil:
+		who.Kind, who.ID = "page", strings.TrimPrefix(by.token, pagePrefix)
 	case by.secret != "":
 		who.Kind, who.ID, who.Name = "user", staff.FormatID(by.caller.ID), by.name
 	case by.role == Buyer:

@@ -89,6 +89,9 @@ func (s *Server) Frame(x *realtime.Session, kind string, frame []byte) {
 // handle does what a frame asks for. Without an error it has answered.
 func (s *Server) handle(ctx context.Context, x *realtime.Session, kind string, req request) error {
 	c := x.Data.(*client)
+	if whoOf(x).Page != nil && kind != "view-resource" && kind != "leave-resource" {
+		return booking.ErrForbidden
+	}
 	switch kind {
 	case "view-resource", "leave-resource":
 		event, ofMap, err := resourceOf(req.Resource)

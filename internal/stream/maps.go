@@ -25,6 +25,7 @@ var anybody = booking.Caller{Kind: booking.Buyer}
 type seatMap struct {
 	srv      *Server
 	event    seats.EventID
+	owner    int64  // the organizer
 	topic    string // also what frames call it
 	board    *realtime.Board[booking.Cell]
 	count    int       // of viewers, as they were told
@@ -47,15 +48,20 @@ func (s *Server) mapOf(event seats.EventID) *seatMap {
 // openMap returns the map of an event, which is loaded by the first who asks. Nothing is kept of an event that does not exist: a client may
 // name thousands.
 func (s *Server) openMap(ctx context.Context, event seats.EventID) (*seatMap, error) {
-	if s.mapOf(event) == nil {
-		if _, err := s.Booking.EventHead(ctx, anybody, event); err != nil {
+	var owner int64
+	if m := s.mapOf(event); m != nil {
+		owner = m.owner
+	} else {
+		head, err := s.Booking.EventHead(ctx, anybody, event)
+		if err != nil {
 			return nil, err
 		}
+		owner = head.Organizer
 	}
 	s.mu.Lock()
 	m := s.maps[event]
 	if m == nil {
-		m = &seatMap{srv: s, event: event, topic: topicOf(event)}
+		m = &seatMap{srv: s, event: event, owner: owner, topic: topicOf(event)}
 		m.board = realtime.NewBoard(s.hub, realtime.Format[booking.Cell]{Delta: m.delta, Whole: m.whole})
 		s.maps[event] = m
 		s.bus.Listen(m.topic, false, m)
@@ -100,6 +106,9 @@ func (s *Server) viewMap(ctx context.Context, x *realtime.Session, event seats.E
 	m, err := s.openMap(ctx, event)
 	if err != nil {
 		return err
+	}
+	if page := whoOf(x).Page; page != nil && page.Organizer != m.owner {
+		return booking.ErrNotFound
 	}
 	if err := m.board.Join(x, req.Epoch, req.Seq); err != nil {
 		return err

@@ -58,8 +58,16 @@ type Who struct {
 	Name   string
 	Editor bool // may edit plans
 	Cookie bool // known by a cookie: the page has to be ours
+	// Page is set for nobody in particular on a partner's page, who may look at seat maps of the organizer's events and do nothing else.
+	Page *Page
 	// Again looks anew who it is: ErrSignIn if the credential is not good any more.
 	Again func(ctx context.Context) (Who, error)
+}
+
+// Page is whose seat maps a partner's page shows, and where it is from.
+type Page struct {
+	Organizer int64
+	Origin    string
 }
 
 // Server is the stream of one node.
@@ -184,7 +192,11 @@ func (q *quiet) pass(text string) bool {
 func (s *Server) Connect(w http.ResponseWriter, r *http.Request, who Who) error {
 	id := &identity{}
 	id.Store(&who)
-	return s.hub.Serve(w, r, realtime.Principal{Kind: who.Kind, ID: who.ID, Name: who.Name, Cookie: who.Cookie, Data: id})
+	p := realtime.Principal{Kind: who.Kind, ID: who.ID, Name: who.Name, Cookie: who.Cookie, Data: id}
+	if who.Page != nil {
+		p.Origin = who.Page.Origin
+	}
+	return s.hub.Serve(w, r, p)
 }
 
 // Stats returns the figures of the sockets.
