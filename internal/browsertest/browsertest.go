@@ -203,6 +203,27 @@ func (p *Tab) Reload() {
 	p.Wait("!window.beforeReload && document.readyState === 'complete'")
 }
 
+// Before has a script run in each page of the tab from now on, before the page's own.
+func (p *Tab) Before(script string) {
+	p.b.t.Helper()
+	p.b.must(p.session, "Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": script}, nil)
+}
+
+// Frames returns the addresses of what the frames of the page show.
+func (p *Tab) Frames() (urls []string) {
+	p.b.t.Helper()
+	var tree struct {
+		FrameTree struct {
+			ChildFrames []struct{ Frame struct{ URL string } }
+		}
+	}
+	p.b.must(p.session, "Page.getFrameTree", map[string]any{}, &tree)
+	for _, f := range tree.FrameTree.ChildFrames {
+		urls = append(urls, f.Frame.URL)
+	}
+	return urls
+}
+
 // Cookie sets a cookie of an address.
 func (p *Tab) Cookie(url, name, value string) {
 	p.b.t.Helper()
