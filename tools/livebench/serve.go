@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	houseSeats = 50_000
-	channel    = "event:7"
+	houseSeats  = 50_000
+	wantedSeats = 500
+	channel     = "event:7"
 )
 
 // seat is a cell as the stream tells it: [seat, state, fence, held until]. Here the last is when it changed, in µs.
@@ -29,16 +30,24 @@ type seat struct {
 }
 
 func (s seat) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "[%d,%d,%d,%d]", s.ID, s.Fence%3, s.Fence, s.At), nil
+	return fmt.Appendf(nil, "[%d,%d,%d,%d]", s.ID, s.state(), s.Fence, s.At), nil
 }
+
+// state is free, held or booked.
+func (s seat) state() int64 { return s.Fence % 3 }
+
+// seatOf is the seat that a change is about: those that many want in their turn, which lie all over the house.
+func seatOf(seq int64) int64 { return seq%wantedSeats*(houseSeats/wantedSeats) + 1 }
 
 // server is one that can be told of changes.
 type server interface {
 	http.Handler
 	change(seq int64, s seat) error
+	lagged() int64 // times that a client did not take what there was for it; 0 where nobody counts that
 }
 
-// serve is the process of a server: it prints its address, and then, for each order to change seats, the last number.
+// serve is the process of a server: it prints its address, and then, for each order to change seats, the last number and how many have lagged;
+// told to rest, it gives back the memory that it does not need.
 func serve(kind string) {
 	raise()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,7 +67,11 @@ func serve(kind string) {
 	fmt.Println(listener.Addr())
 	seq := int64(0)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		debug.FreeOSMemory()
+		debug.FreeOSMemory() // what connecting has taken
+		if lines.Text() == "rest" {
+			fmt.Println("rests")
+			continue
+		}
 		var rate, seconds int
 		if _, err := fmt.Sscanf(lines.Text(), "change %d %d", &rate, &seconds); err != nil {
 			panic(err)
@@ -69,13 +82,13 @@ func serve(kind string) {
 			<-tick.C
 			for due := int(time.Since(began).Seconds() * float64(rate)); n < min(due, rate*seconds); n++ { // also what a late tick has missed
 				seq++
-				if err := s.change(seq, seat{ID: seq*7919%houseSeats + 1, Fence: seq, At: time.Now().UnixMicro()}); err != nil {
+				if err := s.change(seq, seat{ID: seatOf(seq), Fence: seq, At: time.Now().UnixMicro()}); err != nil {
 					panic(err)
 				}
 			}
 		}
 		tick.Stop()
-		fmt.Println(seq)
+		fmt.Println(seq, s.lagged())
 	}
 }
 
@@ -94,7 +107,6 @@ func newOurs() *ours {
 	if err != nil {
 		panic(err)
 	}
-	states := base64.StdEncoding.EncodeToString(make([]byte, houseSeats/4))
 	o.board = realtime.NewBoard(o.hub, realtime.Format[seat]{
 		Delta: func(epoch string, from, seq int64, cells []realtime.Cell[seat]) []byte {
 			list := make([]seat, len(cells))
@@ -104,8 +116,13 @@ func newOurs() *ours {
 			body, _ := json.Marshal(list)
 			return fmt.Appendf(nil, `{"type":"seats","resource":%q,"epoch":%q,"from":%d,"seq":%d,"cells":%s}`, channel, epoch, from, seq, body)
 		},
-		Whole: func(epoch string, seq int64, _ []realtime.Cell[seat]) []byte {
-			return fmt.Appendf(nil, `{"type":"view","resource":%q,"epoch":%q,"seq":%d,"first":1,"states":%q,"held":[],"areas":[]}`, channel, epoch, seq, states)
+		Whole: func(epoch string, seq int64, cells []realtime.Cell[seat]) []byte {
+			states := make([]byte, houseSeats/4)
+			for _, c := range cells {
+				states[(c.ID-1)/4] |= byte(c.Value.state() << (2 * ((c.ID - 1) % 4)))
+			}
+			return fmt.Appendf(nil, `{"type":"view","resource":%q,"epoch":%q,"seq":%d,"first":1,"states":%q,"held":[],"areas":[]}`,
+				channel, epoch, seq, base64.StdEncoding.EncodeToString(states))
 		},
 	})
 	cells := make([]realtime.Cell[seat], houseSeats)
@@ -123,6 +140,8 @@ func (o *ours) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (o *ours) change(seq int64, s seat) error {
 	return o.board.Apply(realtime.Batch[seat]{Epoch: "e", From: seq - 1, Seq: seq, Cells: []realtime.Cell[seat]{{ID: s.ID, Value: s}}})
 }
+
+func (o *ours) lagged() int64 { return o.hub.Stats().Lagged }
 
 // The handler of the sockets: whoever says anything watches.
 func (o *ours) Open(*realtime.Session)                        {}
@@ -165,3 +184,5 @@ func (t *theirs) change(seq int64, s seat) error {
 	_, err = t.node.Publish(channel, body)
 	return err
 }
+
+func (t *theirs) lagged() int64 { return 0 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,20 +16,23 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
 const (
-	sampled    = 25 // one viewer of so many looks into its messages
-	atOnce     = 64 // that connect
+	sampled    = 25   // one viewer of so many looks into its messages; so do all that stall
+	tinyBuffer = 2048 // bytes of a viewer that stalls, so that what it does not read stays with the server
+	atOnce     = 64   // that connect
 	reportWait = 20 * time.Second
 )
 
 // crowd is what the viewers have seen. A delivery is a change that has reached one viewer, by itself or merged with others. Times are ms from
-// the change until it was read.
+// the change until it was read. Maps are those that were compared with the house, seat by seat; those that stalled read on before.
 type crowd struct {
 	Delivered, Wanted int64
 	P50, P99          float64
+	Maps, WrongMaps   int
 }
 
 func (c *crowd) read(line string) error { return json.Unmarshal([]byte(line), c) }
@@ -37,8 +41,12 @@ func (c *crowd) read(line string) error { return json.Unmarshal([]byte(line), c)
 type viewer struct {
 	seen    atomic.Int64 // changes that have arrived, and no hole
 	holes   atomic.Int64
-	delays  []float64
 	samples bool
+	stalls  chan struct{} // reads nothing before that is closed; nil for who does not stall
+
+	mu     sync.Mutex
+	delays []float64
+	house  []byte // states of the seats, of one who looks into its messages
 }
 
 // watch is the process of the viewers: it prints a line when all are connected, and one with what they have seen.
@@ -47,26 +55,26 @@ func watch(what string) {
 	part := strings.Split(what, ",")
 	n, _ := strconv.Atoi(part[2])
 	stalled, _ := strconv.Atoi(part[3])
-	list := make([]*viewer, n-stalled)
+	list := make([]*viewer, n)
 	var ready sync.WaitGroup
-	turns := make(chan struct{}, atOnce)
+	turns, wake := make(chan struct{}, atOnce), make(chan struct{})
 	for i := range n {
 		ready.Add(1)
 		turns <- struct{}{}
 		go func() {
 			v := &viewer{samples: i%sampled == 0}
-			if i < len(list) {
-				list[i] = v
+			if i >= n-stalled {
+				v.samples, v.stalls = true, wake
 			}
-			r, err := connect(part[0], part[1])
+			if v.samples {
+				v.house = make([]byte, houseSeats+1)
+			}
+			list[i] = v
+			r, err := connect(part[0], part[1], v.stalls != nil)
 			if err != nil {
 				panic(err)
 			}
 			<-turns
-			if i >= len(list) { // reads nothing any more
-				ready.Done()
-				select {}
-			}
 			v.follow(part[0], r, &ready)
 		}()
 	}
@@ -77,33 +85,74 @@ func watch(what string) {
 		return
 	}
 	last, _ := strconv.ParseInt(strings.TrimPrefix(lines.Text(), "report "), 10, 64)
-	report := crowd{Wanted: last * int64(len(list))}
+	report := crowd{Wanted: last * int64(n-stalled)}
 	for deadline := time.Now().Add(reportWait); time.Now().Before(deadline) && report.Delivered < report.Wanted; time.Sleep(50 * time.Millisecond) {
 		report.Delivered = 0
-		for _, v := range list {
+		for _, v := range list[:n-stalled] {
 			if v.holes.Load() == 0 {
 				report.Delivered += v.seen.Load()
 			}
 		}
 	}
-	var delays []float64
-	for _, v := range list {
-		if v.samples {
-			delays = append(delays, v.delays...)
-		}
-	}
-	slices.Sort(delays)
-	if len(delays) > 0 {
-		report.P50, report.P99 = delays[len(delays)/2], delays[len(delays)*99/100]
+	report.times(list[:n-stalled])
+	if part[0] == "seatfence" {
+		close(wake)
+		report.compare(list, last)
 	}
 	body, _ := json.Marshal(report)
 	fmt.Println(string(body))
 	lines.Scan()
 }
 
+func (c *crowd) times(list []*viewer) {
+	var delays []float64
+	for _, v := range list {
+		v.mu.Lock()
+		delays = append(delays, v.delays...)
+		v.mu.Unlock()
+	}
+	slices.Sort(delays)
+	if len(delays) > 0 {
+		c.P50, c.P99 = delays[len(delays)/2], delays[len(delays)*99/100]
+	}
+}
+
+// compare looks whether those who keep a map have the right one after the last change.
+func (c *crowd) compare(list []*viewer, last int64) {
+	truth := make([]byte, houseSeats+1)
+	for seq := range last {
+		truth[seatOf(seq+1)] = byte(seat{Fence: seq + 1}.state())
+	}
+	deadline := time.Now().Add(reportWait)
+	for _, v := range list {
+		if v.house == nil {
+			continue
+		}
+		for v.seen.Load() < last && time.Now().Before(deadline) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		c.Maps++
+		v.mu.Lock()
+		if !bytes.Equal(v.house, truth) {
+			c.WrongMaps++
+		}
+		v.mu.Unlock()
+	}
+}
+
 // connect shakes hands and asks for the map.
-func connect(kind, addr string) (*bufio.Reader, error) {
-	conn, err := net.Dial("tcp", addr)
+func connect(kind, addr string, tiny bool) (*bufio.Reader, error) {
+	var d net.Dialer
+	if tiny { // before the connection, whose window it limits
+		d.Control = func(_, _ string, c syscall.RawConn) error {
+			var set error
+			err := c.Control(func(fd uintptr) {
+				set = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, tinyBuffer)
+			})
+			return errors.Join(err, set)
+		}
+	}
+	conn, err := d.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +201,9 @@ func (v *viewer) follow(kind string, r *bufio.Reader, ready *sync.WaitGroup) {
 		if read(frame, time.Now()) && !begun {
 			begun = true
 			ready.Done()
+			if v.stalls != nil {
+				<-v.stalls
+			}
 		}
 	}
 }
@@ -207,6 +259,9 @@ func number(frame []byte, name string) int64 {
 func (v *viewer) ours(frame []byte, now time.Time) bool {
 	switch {
 	case bytes.HasPrefix(frame, []byte(`{"type":"view"`)):
+		if v.samples {
+			v.show(frame)
+		}
 		v.seen.Store(number(frame, `"seq":`))
 		return true
 	case bytes.HasPrefix(frame, []byte(`{"type":"seats"`)):
@@ -214,18 +269,42 @@ func (v *viewer) ours(frame []byte, now time.Time) bool {
 		if from > v.seen.Load() {
 			v.holes.Add(1)
 		}
-		v.seen.Store(max(seq, v.seen.Load()))
-		if v.samples {
-			var said struct{ Cells [][4]int64 }
-			if json.Unmarshal(frame, &said) == nil {
-				for _, c := range said.Cells {
-					v.delays = append(v.delays, float64(now.UnixMicro()-c[3])/1000)
-				}
-			}
+		if v.samples && seq > v.seen.Load() {
+			v.apply(frame, now)
 		}
+		v.seen.Store(max(seq, v.seen.Load()))
 		return true
 	}
 	return false
+}
+
+// show replaces a map by the state of all seats.
+func (v *viewer) show(frame []byte) {
+	var said struct{ States []byte }
+	if json.Unmarshal(frame, &said) != nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, four := range said.States {
+		for at := range 4 {
+			v.house[4*i+at+1] = four >> (2 * at) & 3
+		}
+	}
+}
+
+// apply changes seats of a map.
+func (v *viewer) apply(frame []byte, now time.Time) {
+	var said struct{ Cells [][4]int64 }
+	if json.Unmarshal(frame, &said) != nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, c := range said.Cells {
+		v.house[c[0]] = byte(c[1])
+		v.delays = append(v.delays, float64(now.UnixMicro()-c[3])/1000)
+	}
 }
 
 // theirs reads a frame of centrifuge's: one or more objects in lines.
@@ -241,7 +320,9 @@ func (v *viewer) theirs(frame []byte, now time.Time) bool {
 				}
 				var cell [4]int64
 				if json.Unmarshal(line, &said) == nil && json.Unmarshal(said.Push.Pub.Data[1], &cell) == nil {
+					v.mu.Lock()
 					v.delays = append(v.delays, float64(now.UnixMicro()-cell[3])/1000)
+					v.mu.Unlock()
 				}
 			}
 		}
