@@ -1,4 +1,4 @@
-.PHONY: help build run serve test test-race mutants lint types generate docs bench bench-live story
+.PHONY: help build run serve test test-race mutants lint types generate docs bench bench-live bench-map story
 
 # Build tools have a module of their own, so that the program's stays small. The first use compiles them: minutes, once.
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
@@ -58,6 +58,9 @@ bench: ## bookings and holds a second, next to pgbench on the same cluster
 # A module of its own, because of the library that it compares with.
 bench-live: ## a live map to 5,000 viewers, next to centrifuge under the same load
 	@cd tools/livebench && go run .
+
+bench-map: ## how fast a browser draws 1,000 to 50,000 seats
+	@go test ./internal/webui -run - -bench SeatMap -benchtime 3x
 
 story: ## the late request, on two real servers, as it happens
 	@go run ./cmd/seatload story

@@ -236,6 +236,50 @@ func (p *Tab) Narrow(width int) {
 	p.b.must(p.session, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": true}, nil)
 }
 
+// Screen makes the window as large as a screen of so many CSS pixels, each of which is dpr pixels wide; touch makes it a phone's.
+func (p *Tab) Screen(width, height int, dpr float64, touch bool) {
+	p.b.t.Helper()
+	p.b.must(p.session, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": dpr, "mobile": touch}, nil)
+	p.b.must(p.session, "Emulation.setTouchEmulationEnabled", map[string]any{"enabled": touch}, nil)
+}
+
+// Mouse does what a mouse does at a place: "Moved", "Pressed" or "Released".
+func (p *Tab) Mouse(what string, x, y float64) {
+	p.b.t.Helper()
+	button, buttons := "left", 1
+	if what == "Released" {
+		buttons = 0
+	}
+	p.b.must(p.session, "Input.dispatchMouseEvent", map[string]any{"type": "mouse" + what, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1}, nil)
+}
+
+// Click presses and releases the mouse at a place.
+func (p *Tab) Click(x, y float64) {
+	p.b.t.Helper()
+	p.Mouse("Pressed", x, y)
+	p.Mouse("Released", x, y)
+}
+
+// Wheel turns the mouse's wheel by px; ctrl says that the key is held down.
+func (p *Tab) Wheel(x, y, px float64, ctrl bool) {
+	p.b.t.Helper()
+	modifiers := 0
+	if ctrl {
+		modifiers = 2
+	}
+	p.b.must(p.session, "Input.dispatchMouseEvent", map[string]any{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": px, "modifiers": modifiers}, nil)
+}
+
+// Touch puts fingers on the screen, moves them or takes them away: "Start", "Move" or "End", which has no points. A point is x and y.
+func (p *Tab) Touch(what string, points ...[2]float64) {
+	p.b.t.Helper()
+	list := []map[string]any{}
+	for i, at := range points {
+		list = append(list, map[string]any{"x": at[0], "y": at[1], "id": i})
+	}
+	p.b.must(p.session, "Input.dispatchTouchEvent", map[string]any{"type": "touch" + what, "touchPoints": list}, nil)
+}
+
 // Offline cuts the page off as a lid that is closed does, or lets it live on.
 func (p *Tab) Offline(off bool) {
 	p.b.t.Helper()
