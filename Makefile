@@ -1,4 +1,4 @@
-.PHONY: help build run serve test test-race mutants lint types generate docs bench bench-live bench-map story
+.PHONY: help build run serve test test-race mutants lint types generate vendor docs bench bench-live bench-map story
 
 # Build tools have a module of their own, so that the program's stays small. The first use compiles them: minutes, once.
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
@@ -48,6 +48,9 @@ generate: ## Go from db/queries/*.sql and openapi.yaml, and formatting
 	$(TOOL) sqlc generate
 	go generate -run oapi-codegen ./internal/httpapi
 	$(TOOL) gofumpt -w .
+
+vendor: ## preact and htm as one file of the pages, when a version changes
+	@sh tools/vendor.sh
 
 docs: ## fetch the API documentation's viewer again
 	go generate -run vendor ./internal/httpapi
