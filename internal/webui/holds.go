@@ -173,6 +173,9 @@ func (u *UI) showHold(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if hold.Status == booking.HoldOpen {
+		u.remember(v, hold.ID) // it may have been made by a script
+	}
 	return u.writeHold(v, http.StatusOK, holdPage{Hold: hold, Apart: v.query.Has(apart) && len(hold.Seats) > 1})
 }
 

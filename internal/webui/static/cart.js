@@ -89,9 +89,12 @@ export class Cart extends EventTarget {
 
   // What it is asked for. Each resolves when it is known what became of it, and rejects only for what nobody could foresee.
 
-  /** Goes on with a hold that was made before, by this page or by another tab. @param {string} id */
+  /** Goes on with a hold that was made before, by this page or by another tab, if it is open. @param {string} id */
   resume(id) {
-    return this.#turn(async () => this.#take(await this.#call("GET", `/v1/holds/${id}`)))
+    return this.#turn(async () => {
+      const hold = await this.#call("GET", `/v1/holds/${id}`).catch(() => null) // of another buyer, or long gone
+      if (hold?.status === "open" || (hold && hold.id === this.hold?.id)) this.#take(hold)
+    })
   }
 
   /** Asks for a seat. @param {number} seat @param {string} [type]  the ticket; without it the event's first */

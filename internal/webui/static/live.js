@@ -111,6 +111,9 @@ if (chips.size || areas.length) {
   })
 }
 
+const picker = document.getElementById("picker")
+if (picker) import("./picker.js").then(m => m.start(picker, {stream, event})).catch(err => console.warn("no map:", err)) // the list is there
+
 /** @param {HTMLElement} area @param {number | undefined} free */
 function follow(area, free) {
   if (free === undefined) return
