@@ -10,7 +10,10 @@
  * @module seatmap
  */
 
-/** @typedef {{x: number, y: number}} Point */
+import {around, boundsOf, hull, within} from "./geometry.js"
+import {accessibleLook, askingLook, blockedLook, bookedLook, categoryLooks, drawLook, freeLook, heldLook, looks, restrictedLook, yoursLook} from "./looks.js"
+
+/** @typedef {import("./geometry.js").Point} Point */
 /** @typedef {{id: number, label: string, number: string, category: number, x: number, y: number, accessible?: boolean, companion?: boolean, restricted_view?: boolean, whole_table?: boolean}} PlanSeat */
 /** @typedef {{layout: number, focus?: Point, categories: {id: number, name: string}[], sections: {name: string, rows: {label: string, seats: PlanSeat[]}[]}[], areas: {id: number, name: string, category: number, capacity: number, outline?: Point[]}[], decorations: {kind: string, label?: string, outline: Point[]}[]}} Plan  GET /v1/events/{event}/map */
 /** @typedef {{zoomIn: string, zoomOut: string, whole: string, map: string, wheel: string}} Words  of the controls */
@@ -19,11 +22,6 @@
 
 /** States as seatfence.js has them. */
 const free = 0, held = 1, booked = 2
-
-/** What a seat looks like; each is a stamp. */
-const looks = /** @type {const} */ (["free", "accessible", "restricted", "held", "booked", "blocked", "yours", "asking"])
-const freeLook = 0, accessibleLook = 1, restrictedLook = 2, heldLook = 3, bookedLook = 4, blockedLook = 5, yoursLook = 6, askingLook = 7
-const categoryLooks = 3 // those that have the colour of their category
 
 const seatShare = 0.8 // of the distance to the next one
 const nearPitch = 7 // px from seat to seat from which on seats are drawn and not their sections
@@ -760,86 +758,9 @@ export class SeatMap extends EventTarget {
     const pen = /** @type {CanvasRenderingContext2D} */ (stamp.getContext("2d"))
     pen.scale(this.#ratio, this.#ratio)
     pen.translate(side / 2, side / 2)
-    this.#draw(pen, look, color, px / 2)
+    drawLook(pen, this.#tokens, look, color, px / 2)
     this.#stamps.set(key, stamp)
     return stamp
-  }
-
-  /** Draws a look around the origin. @param {CanvasRenderingContext2D} pen @param {number} look @param {number} color @param {number} r radius in px */
-  #draw(pen, look, color, r) {
-    const {muted, accent, accentText, raised} = this.#tokens, own = this.#tokens["cat" + color], all = 2 * Math.PI
-    const disc = (/** @type {number} */ radius, from = 0, to = all) => {
-      pen.beginPath()
-      pen.arc(0, 0, radius, from, to)
-    }
-    pen.lineWidth = Math.max(1.25, r / 5)
-    pen.lineCap = pen.lineJoin = "round"
-    switch (look) {
-      case freeLook:
-        pen.fillStyle = own
-        disc(r)
-        return pen.fill()
-      case accessibleLook: // a disc with a chair on wheels
-        pen.fillStyle = own
-        disc(r)
-        pen.fill()
-        pen.strokeStyle = pen.fillStyle = raised
-        pen.lineWidth = Math.max(1, r / 6)
-        pen.beginPath()
-        pen.arc(-r * 0.08, r * 0.2, r * 0.36, -0.4 * Math.PI, 0.9 * Math.PI)
-        pen.moveTo(-r * 0.08, -r * 0.25)
-        pen.lineTo(-r * 0.02, r * 0.12)
-        pen.lineTo(r * 0.32, r * 0.12)
-        pen.lineTo(r * 0.48, r * 0.5)
-        pen.stroke()
-        pen.beginPath()
-        pen.arc(-r * 0.1, -r * 0.5, r * 0.14, 0, all)
-        return pen.fill()
-      case restrictedLook: // half a disc
-        pen.fillStyle = pen.strokeStyle = own
-        disc(r, Math.PI / 2, 1.5 * Math.PI)
-        pen.fill()
-        disc(r - pen.lineWidth / 2)
-        return pen.stroke()
-      case heldLook: // a ring
-        pen.strokeStyle = muted
-        disc(r * 0.8)
-        return pen.stroke()
-      case bookedLook: // a small dot
-        pen.fillStyle = muted
-        pen.globalAlpha = 0.6
-        disc(r * 0.32)
-        return pen.fill()
-      case blockedLook: { // a small cross
-        const a = r * 0.32
-        pen.strokeStyle = muted
-        pen.globalAlpha = 0.6
-        pen.beginPath()
-        pen.moveTo(-a, -a)
-        pen.lineTo(a, a)
-        pen.moveTo(a, -a)
-        pen.lineTo(-a, a)
-        return pen.stroke()
-      }
-      case askingLook:
-        pen.strokeStyle = accent
-        pen.setLineDash([r * 0.5, r * 0.4])
-        disc(r * 0.95)
-        return pen.stroke()
-      case yoursLook:
-        pen.strokeStyle = pen.fillStyle = accent
-        disc(r)
-        pen.fill()
-        disc(r * 1.3)
-        pen.stroke()
-        pen.strokeStyle = accentText
-        pen.lineWidth = Math.max(1.5, r / 3.5)
-        pen.beginPath()
-        pen.moveTo(-r * 0.45, r * 0.02)
-        pen.lineTo(-r * 0.1, r * 0.38)
-        pen.lineTo(r * 0.48, -r * 0.34)
-        return pen.stroke()
-    }
   }
 
   /** The names of rows, before their first seats. @param {number} px */
@@ -937,48 +858,4 @@ export class SeatMap extends EventTarget {
     }
     return small
   }
-}
-
-/** @param {Point[]} points */
-function boundsOf(points) {
-  const b = {left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity}
-  for (const {x, y} of points) {
-    b.left = Math.min(b.left, x)
-    b.right = Math.max(b.right, x)
-    b.top = Math.min(b.top, y)
-    b.bottom = Math.max(b.bottom, y)
-  }
-  return b
-}
-
-/** Eight points around one. @param {Point} p @param {number} r @returns {Point[]} */
-function around(p, r) {
-  return Array.from({length: 8}, (_, i) => ({x: p.x + r * Math.cos(i * Math.PI / 4), y: p.y + r * Math.sin(i * Math.PI / 4)}))
-}
-
-/** The convex hull of points: Andrew's monotone chain. @param {Point[]} points @returns {Point[]} */
-function hull(points) {
-  const sorted = [...points].sort((a, b) => a.x - b.x || a.y - b.y)
-  const turn = (/** @type {Point} */ o, /** @type {Point} */ a, /** @type {Point} */ b) => (a.x - o.x) * (b.y - o.y) - (a.y - o.y) * (b.x - o.x)
-  const chain = (/** @type {Point[]} */ list) => {
-    /** @type {Point[]} */
-    const out = []
-    for (const p of list) {
-      while (out.length > 1 && turn(out[out.length - 2], out[out.length - 1], p) <= 0) out.pop()
-      out.push(p)
-    }
-    out.pop()
-    return out
-  }
-  return [...chain(sorted), ...chain(sorted.reverse())]
-}
-
-/** Whether a point is within a polygon. @param {Point[]} shape @param {Point} p */
-function within(shape, p) {
-  let inside = false
-  for (let i = 0, j = shape.length - 1; i < shape.length; j = i++) {
-    const a = shape[i], b = shape[j]
-    if (a.y > p.y !== b.y > p.y && p.x < (b.x - a.x) * (p.y - a.y) / (b.y - a.y) + a.x) inside = !inside
-  }
-  return inside
 }
