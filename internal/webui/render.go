@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -50,7 +49,7 @@ var (
 func serveStyle(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set("Cache-Control", kept)
-	return c.Blob(http.StatusOK, "text/css; charset=utf-8", style)
+	return writeStatic(c, "text/css; charset=utf-8", stylePath, style)
 }
 
 // layout is what every template gets. Open are holds to lead back to.

@@ -1,10 +1,14 @@
 package webui
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"net/http"
+	"strings"
+	"sync"
 
 	"github.com/labstack/echo/v4"
 )
@@ -72,5 +76,28 @@ func serveScript(c echo.Context) error {
 	if c.Request().Header.Get("If-None-Match") == tag {
 		return c.NoContent(http.StatusNotModified)
 	}
-	return c.Blob(http.StatusOK, "text/javascript; charset=utf-8", content)
+	return writeStatic(c, "text/javascript; charset=utf-8", c.Param("script"), content)
+}
+
+var zipped sync.Map // what was compressed, by name
+
+// writeStatic answers with a file of the program, compressed for whoever takes that.
+func writeStatic(c echo.Context, kind, name string, content []byte) error {
+	h := c.Response().Header()
+	h.Add(echo.HeaderVary, echo.HeaderAcceptEncoding)
+	takes := c.Request().Header.Get(echo.HeaderAcceptEncoding)
+	if !strings.Contains(takes, "gzip") || strings.Contains(takes, "gzip;q=0") {
+		return c.Blob(http.StatusOK, kind, content)
+	}
+	small, ok := zipped.Load(name)
+	if !ok {
+		var buffer bytes.Buffer
+		w, _ := gzip.NewWriterLevel(&buffer, gzip.BestCompression) // errs only on a bad level
+		_, _ = w.Write(content)                                    // a buffer takes everything
+		_ = w.Close()
+		small = buffer.Bytes()
+		zipped.Store(name, small)
+	}
+	h.Set(echo.HeaderContentEncoding, "gzip")
+	return c.Blob(http.StatusOK, kind, small.([]byte))
 }

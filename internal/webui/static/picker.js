@@ -43,7 +43,7 @@ function Picker({plan, detail, cart, stream, event, open}) {
   const [news, setNews] = useState(/** @type {News} */ ({text: "", offers: [], again: []}))
   const [pointed, setPointed] = useState(/** @type {{seat: number, x: number, y: number} | null} */ (null))
   const [dimmed, setDimmed] = useState(/** @type {ReadonlySet<number>} */ (new Set()))
-  const host = useRef(/** @type {any} */ (null)), map = useRef(/** @type {any} */ (null)), view = useRef(/** @type {any} */ (null))
+  const host = useRef(/** @type {any} */ (null)), map = useRef(/** @type {any} */ (null)), view = useRef(/** @type {any} */ (null)), wishes = useRef(/** @type {any} */ (null))
   const say = (/** @type {string} */ text, /** @type {Offer[]} */ offers = [], /** @type {number[]} */ again = []) => setNews({text, offers, again})
   const names = namesOf(plan), colors = colorsOf(plan, detail), price = moneyOf(detail.currency)
   const shown = (/** @type {number} */ seat) => names.get(seat)?.short ?? "A seat"
@@ -85,7 +85,8 @@ function Picker({plan, detail, cart, stream, event, open}) {
       heard(cart, "line", ({up}) => say(up || !cart.hold ? "" : `No connection. Your seats stay yours until ${clock(Date.parse(cart.hold.expires_at), detail.timezone)}; we keep trying.`)),
       stream.on("open", ({away}) => away && cart.look()),
     ]
-    const best = document.querySelector("section[aria-labelledby=best] form")
+    const wish = document.querySelector("section[aria-labelledby=best]"), best = wish?.querySelector("form")
+    if (wish) wishes.current.append(wish) // the page's own form, beside the map
     const find = (/** @type {Event} */ e) => {
       e.preventDefault()
       say("")
@@ -120,6 +121,7 @@ function Picker({plan, detail, cart, stream, event, open}) {
   return html`
     <div class="map" ref=${host}>${pointed && html`<${Card} ...${{pointed, name: names.get(pointed.seat), seat: map.current.describe(pointed.seat).seat, plan, detail, price}} />`}</div>
     <div class="choice">
+      <div ref=${wishes}></div>
       <ul class="categories" aria-label="Categories">${plan.categories.map(c => html`<li key=${c.id}><button type="button" class="quiet" aria-pressed=${String(!dimmed.has(c.id))} onClick=${() => toggle(c.id)}>
         <span class=${"swatch cat-" + ((colors.get(c.id) ?? 0) + 1)}></span> ${c.name} <span class="muted">${priceOf(detail, c.name, price)}</span></button></li>`)}</ul>
       <p class="news" role="status">${news.text}</p>
