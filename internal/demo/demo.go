@@ -47,12 +47,10 @@ func Load(ctx context.Context, service *booking.Service, organizer int64) ([]boo
 			list[i] = used
 			continue
 		}
-		if len(spec.House.Sections) == 0 {
-			if spec.Plan, err = publish(ctx, service, caller, Theatre()); err != nil {
-				return nil, fmt.Errorf("publish demo plan: %w", err)
-			}
+		if spec.Plan, err = publish(ctx, service, caller, spec.house); err != nil {
+			return nil, fmt.Errorf("publish demo plan: %w", err)
 		}
-		if list[i], _, err = service.CreateEvent(ctx, caller, keyOf(spec.Name, spec.StartsAt), spec); err != nil {
+		if list[i], _, err = service.CreateEvent(ctx, caller, keyOf(spec.Name, spec.StartsAt), spec.NewEvent); err != nil {
 			return nil, fmt.Errorf("create demo event: %w", err)
 		}
 	}
@@ -107,8 +105,14 @@ func prices(later time.Time) booking.PriceList {
 	return list
 }
 
-// events are two evenings, some weeks from now. The theatre's has no house yet: it is made of a published plan.
-func events(now time.Time) ([]booking.NewEvent, error) {
+// evening is an event, and the house that it is in.
+type evening struct {
+	booking.NewEvent
+	house plan.Plan
+}
+
+// events are two evenings, some weeks from now.
+func events(now time.Time) ([]evening, error) {
 	place, err := time.LoadLocation(zone)
 	if err != nil {
 		return nil, fmt.Errorf("zone of the demo: %w", err)
@@ -122,9 +126,10 @@ func events(now time.Time) ([]booking.NewEvent, error) {
 		PriceList: prices(at(7*(weeksAhead-earlyUntil), 0, 0)),
 	}
 	arena := booking.NewEvent{
-		Name: "Northern Lights Tour", Venue: "Spree Arena, Berlin", StartsAt: at(7*weeksAhead+1, 20, 0), House: Arena(),
+		Name: "Northern Lights Tour", Venue: "Spree Arena, Berlin", StartsAt: at(7*weeksAhead+1, 20, 0),
+		PriceList: booking.PriceList{Prices: arenaPrices},
 	}
-	list := []booking.NewEvent{theatre, arena}
+	list := []evening{{theatre, Theatre()}, {arena, Arena()}}
 	for i := range list {
 		e := &list[i]
 		e.Timezone, e.Currency, e.Payment, e.Status = zone, "EUR", booking.PaymentNone, booking.StatusOnSale

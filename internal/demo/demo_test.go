@@ -1,6 +1,7 @@
 package demo_test
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"sync"
@@ -16,25 +17,22 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
 
-func numbered(h plan.House) (n int) {
-	for _, s := range h.Sections {
-		for _, r := range s.Rows {
-			n += r.Seats
-		}
-	}
-	return n
-}
-
 func TestTheHousesAreAsLargeAsTheyShouldBe(t *testing.T) {
 	t.Parallel()
-	if defect := demo.Arena().Check(); defect != nil {
-		t.Errorf("arena: %+v", *defect)
-	}
 	if n := demo.Theatre().Count(); n.Seats < 1200 || n.Accessible == 0 {
 		t.Errorf("the theatre has %+v", n)
 	}
-	if n, floor := numbered(demo.Arena()), demo.Arena().Areas[0].Capacity; n < 12_000 || floor < 2000 {
-		t.Errorf("the arena has %d seats and a floor of %d", n, floor)
+	if n, floor := demo.Arena().Count(), demo.Arena().Areas[0].Capacity; n.Seats < 12_000 || floor < 2000 {
+		t.Errorf("the arena has %+v and a floor of %d", n, floor)
+	}
+	for _, drawn := range []plan.Plan{demo.Theatre(), demo.Arena()} {
+		var document bytes.Buffer
+		if err := drawn.Export(&document); err != nil {
+			t.Fatal(err)
+		}
+		if _, report, err := plan.Import(t.Context(), &document, plan.Options{}); err != nil || len(report.Defects) > 0 {
+			t.Errorf("%s has defects: %v %+v", drawn.Name, err, report.Defects)
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package demo
 
 import (
 	"fmt"
+	"math"
 
+	"seatfence/booking"
 	"seatfence/seats/plan"
 )
 
@@ -55,28 +57,60 @@ func Theatre() plan.Plan {
 
 const wheelchairs = 3
 
-// Arena is a ring of 14,360 numbered seats in two tiers of blocks, around a floor of 2,400 places without numbers.
-func Arena() plan.House {
-	house := plan.House{
-		Categories: []plan.HouseCategory{
-			{Name: "Floor", Price: 6900},
-			{Name: "Lower tier, side", Price: 9500},
-			{Name: "Lower tier, end", Price: 7900},
-			{Name: "Upper tier", Price: 4900},
-		},
-		Areas: []plan.HouseArea{{Name: "Floor", Category: "Floor", Capacity: 2400}},
+// arenaPrices are what the arena's categories cost.
+var arenaPrices = []booking.Price{
+	{Category: "Floor", Amount: 6900}, {Category: "Lower tier, side", Amount: 9500}, {Category: "Lower tier, end", Amount: 7900},
+	{Category: "Upper tier", Amount: 4900},
+}
+
+// The arena's rings: how far the first row of a tier is from the middle, in seats.
+const (
+	lowerRadius = 66
+	upperRadius = 93
+	behindStage = 0.2 // of a half turn to either side of the stage's middle, from where the view is restricted
+)
+
+// Arena is a ring of 14,360 numbered seats in two tiers of blocks, around a floor of 2,400 places without numbers and a stage at its end.
+func Arena() plan.Plan {
+	house := plan.House{Areas: []plan.HouseArea{{Name: "Floor", Category: "Floor", Capacity: 2400}}}
+	for _, p := range arenaPrices {
+		house.Categories = append(house.Categories, plan.HouseCategory{Name: p.Category})
 	}
-	for block := range 24 {
+	const lower, upper = 24, 28
+	for block := range lower {
 		category := "Lower tier, side"
 		if block%12 >= 8 { // four blocks at either end
 			category = "Lower tier, end"
 		}
 		house.Sections = append(house.Sections, tier(101+block, 18, 12, category))
 	}
-	for block := range 28 {
+	for block := range upper {
 		house.Sections = append(house.Sections, tier(201+block, 14, 16, "Upper tier"))
 	}
-	return house
+	drawn := house.Plan()
+	drawn.Name, drawn.Focus = "Spree Arena", &plan.Point{Y: -46}
+	for i := range drawn.Sections {
+		if i < lower {
+			bend(&drawn.Sections[i], lowerRadius, (float64(i)-1.5)/lower)
+		} else {
+			bend(&drawn.Sections[i], upperRadius, (float64(i-lower)-1.5)/upper)
+		}
+	}
+	drawn.Areas[0].Outline = []plan.Point{{X: -36, Y: -40}, {X: 36, Y: -40}, {X: 36, Y: 46}, {X: -36, Y: 46}}
+	drawn.Decorations = []plan.Shape{{Kind: plan.Stage, Label: "Stage", Outline: []plan.Point{{X: -26, Y: -58}, {X: 26, Y: -58}, {X: 26, Y: -46}, {X: -26, Y: -46}}}}
+	return drawn
+}
+
+// bend puts a block into a ring around the middle, a part of the turn after its right.
+func bend(section *plan.Section, radius, turn float64) {
+	for r := range section.Rows {
+		list, far := section.Rows[r].Seats, radius+float64(r)
+		for i := range list {
+			angle := 2*math.Pi*turn + (float64(i)-float64(len(list)-1)/2)/far
+			list[i].Point = plan.Point{X: far * math.Cos(angle), Y: far * math.Sin(angle)}
+			list[i].RestrictedView = math.Abs(math.Remainder(angle+math.Pi/2, 2*math.Pi)) < behindStage*math.Pi
+		}
+	}
 }
 
 // tier is a block of a ring, whose rows grow by a seat in every second row.
