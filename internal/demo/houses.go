@@ -59,7 +59,9 @@ const wheelchairs = 3
 
 // arenaPrices are what the arena's categories cost.
 var arenaPrices = []booking.Price{
-	{Category: "Floor", Amount: 6900}, {Category: "Lower tier, side", Amount: 9500}, {Category: "Lower tier, end", Amount: 7900},
+	{Category: "Floor", Amount: 6900},
+	{Category: "Lower tier, side", Amount: 9500},
+	{Category: "Lower tier, end", Amount: 7900},
 	{Category: "Upper tier", Amount: 4900},
 }
 
@@ -88,7 +90,7 @@ func Arena() plan.Plan {
 		house.Sections = append(house.Sections, tier(201+block, 14, 16, "Upper tier"))
 	}
 	drawn := house.Plan()
-	drawn.Name, drawn.Focus = "Spree Arena", &plan.Point{Y: -46}
+	drawn.Name, drawn.Focus = "Spree Arena", &plan.Point{Y: 10} // the best seats face the stage, and are not behind it
 	for i := range drawn.Sections {
 		if i < lower {
 			bend(&drawn.Sections[i], lowerRadius, (float64(i)-1.5)/lower)

@@ -125,7 +125,7 @@ function Picker({plan, detail, cart, stream, event, open}) {
       <ul class="categories" aria-label="Categories">${plan.categories.map(c => html`<li key=${c.id}><button type="button" class="quiet" aria-pressed=${String(!dimmed.has(c.id))} onClick=${() => toggle(c.id)}>
         <span class=${"swatch cat-" + ((colors.get(c.id) ?? 0) + 1)}></span> ${c.name} <span class="muted">${priceOf(detail, c.name, price)}</span></button></li>`)}</ul>
       <p class="news" role="status">${news.text}</p>
-      ${news.offers.length > 0 && html`<p class="inline"><button type="button" class="next" onClick=${() => take(news.offers.map(o => o.id))}>Take ${joined(news.offers.map(o => o.row + o.number))}</button></p>`}
+      ${news.offers.length > 0 && html`<p class="inline"><button type="button" class="next" onClick=${() => take(news.offers.map(o => o.id))}>Take ${joined(news.offers.map(o => shortOf(o.label, o.section)))}</button></p>`}
       ${still.length > 0 && html`<p class="inline"><button type="button" class="next" onClick=${() => take(still)}>Take ${joined(still.map(shown))} again</button></p>`}
       <h2>Your seats</h2>
       ${hold ? html`<${Chosen} ...${{hold, cart, types: detail.types, price, zone: detail.timezone, shown}} />`
@@ -170,11 +170,14 @@ function heard(target, type, act) {
   return () => target.removeEventListener(type, f)
 }
 
+/** A seat's name without that of its section. @param {string} label @param {string} section */
+function shortOf(label, section) { return label.startsWith(section + " ") ? label.slice(section.length + 1) : label }
+
 /** @param {Plan} plan @returns {Map<number, {short: string, long: string}>} */
 function namesOf(plan) {
   const all = new Map()
   for (const {name, rows} of plan.sections) for (const row of rows) for (const s of row.seats) {
-    all.set(s.id, {short: row.label + s.number, long: [name, row.label && "row " + row.label, "seat " + s.number].filter(Boolean).join(", ")})
+    all.set(s.id, {short: shortOf(s.label, name), long: [name, row.label && "row " + row.label, "seat " + s.number].filter(Boolean).join(", ")})
   }
   return all
 }
@@ -215,7 +218,7 @@ function joined(names) { return names.length > 1 ? names.slice(0, -1).join(", ")
 /** What is said of seats that were not to be had. @param {{code: string, detail?: string, seats: {id: number, reason: string}[], alternatives: Offer[]}} lost @param {(seat: number) => string} shown */
 function lossOf({code, detail, seats, alternatives}, shown) {
   const who = joined(seats.map(s => shown(s.id))), one = seats.length === 1
-  const offer = alternatives.length ? ` ${joined(alternatives.slice(0, 2).map(a => a.row + a.number))} ${alternatives.length > 1 ? "are" : "is"} free.` : ""
+  const offer = alternatives.length ? ` ${joined(alternatives.slice(0, 2).map(a => shortOf(a.label, a.section)))} ${alternatives.length > 1 ? "are" : "is"} free.` : ""
   switch (seats[0]?.reason) {
     case "booked": return `${who} ${one ? "was" : "were"} just bought by someone else.${offer}`
     case "held": case "busy": return `Someone is buying ${who} right now.${offer}`

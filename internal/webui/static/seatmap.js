@@ -649,15 +649,16 @@ export class SeatMap extends EventTarget {
     this.#write([label], x, y, muted, outline.length > 2 ? (b.right - b.left) * this.#scale : Infinity)
   }
 
-  /** Writes lines around a place, the first one bold, if they fit into a width. @param {string[]} lines @param {number} x @param {number} y @param {string} color @param {number} width */
+  /** Writes lines around a place, the first one bold, if they fit into a width; of the first its last word is enough. @param {string[]} lines @param {number} x @param {number} y @param {string} color @param {number} width */
   #write(lines, x, y, color, width) {
     const pen = this.#pen, height = 17
     pen.fillStyle = color
     pen.textAlign = "center"
     pen.textBaseline = "middle"
-    for (const [i, text] of lines.entries()) {
+    for (const [i, line] of lines.entries()) {
       pen.font = `${i ? 400 : 600} 13px system-ui, sans-serif`
-      if (pen.measureText(text).width <= width) pen.fillText(text, x, y + (i - (lines.length - 1) / 2) * height)
+      const text = [line, i ? "" : line.split(" ").at(-1) ?? ""].find(t => t && pen.measureText(t).width <= width)
+      if (text) pen.fillText(text, x, y + (i - (lines.length - 1) / 2) * height)
     }
   }
 
