@@ -100,7 +100,7 @@ function paint(map, seat) {
 
 if (chips.size || areas.length) {
   const looking = document.createElement("p")
-  looking.className = "muted"
+  looking.className = "looking muted"
   document.querySelector("h1")?.after(looking)
   const map = stream.viewMap(event, change => {
     if (sent) return
