@@ -47,9 +47,9 @@ func TestSeatsAreBoughtOnTheMapWhileOthersWatch(t *testing.T) {
 	clickSeat(omar, 14)
 	omar.Wait("document.querySelector('.choice').innerText.includes('A14 is yours until')")
 
-	lena.Eval("document.querySelector('.choice a.next').click()", nil)
+	lena.Eval("setTimeout(() => document.querySelector('.choice a.next').click())", nil) // the answer comes before the page goes
 	lena.Wait("location.pathname.startsWith('/holds/') && document.querySelector('#email')")
-	lena.Eval("document.querySelector('#name').value = 'Lena'; document.querySelector('#email').value = 'lena@example.com'; document.querySelector('#email').form.requestSubmit()", nil)
+	lena.Eval("document.querySelector('#name').value = 'Lena'; document.querySelector('#email').value = 'lena@example.com'; setTimeout(() => document.querySelector('#email').form.requestSubmit())", nil)
 	lena.Wait("location.pathname.startsWith('/bookings/')")
 	omar.Wait(drawnMap + ".drawn.looks.booked === 1 && " + drawnMap + ".drawn.looks.yours === 1")
 	s.World.Verify(t)
